@@ -1,0 +1,256 @@
+"""Compare parent rules on programs that cost nothing to train.
+
+A program is a text of ten numbers; a change rewrites one of them; the metric is Rastrigin's
+function of the numbers (lower is better, 0 is the optimum, the start is near 270):
+
+    separable   as it is: every number can be put right by itself
+    rotated     after a random rotation: the numbers depend on each other
+    structural  separable, beside a choice among four architectures with optima of their own
+    noisy       separable, measured with an error of 5; what counts is the true value of the
+                program that seems best
+
+The children go through the real Search as in a run with ``schedule: generational``: the C
+children of a generation do not see each other. Usage:
+
+    python benchmarks/selection.py --seeds 10
+    python benchmarks/selection.py --problems rotated --rules default uniform --children 8
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import random
+import statistics
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from lae_controller.program import (
+    Direction,
+    Intervention,
+    Measures,
+    Record,
+    Status,
+    child_id,
+    rng_for,
+)
+from lae_controller.search import SearchSettings
+from lae_controller.search.diversity import choose_references, mean_distance
+from lae_controller.search.islands import Islands
+from lae_controller.search.selection import SelectionSettings
+
+DIMENSIONS = 10
+BOUND = 5.12
+NOISE = 5.0
+ARCHITECTURES = "abcd"
+Numbers = tuple[float, ...]
+
+NEVER = 10**9
+RULES = {
+    # The defaults of config.py; a change here means a change there.
+    "default": SelectionSettings(0.9, 0.0, 0.0, 0.1, 0.5, 40, 40),
+    "no stall rule": SelectionSettings(0.9, 0.0, 0.0, 0.1, 0.0, NEVER, NEVER),
+    "island's best": SelectionSettings(0.0, 1.0, 0.0, 0.0, 0.0, NEVER, NEVER),
+    "uniform": SelectionSettings(0.0, 0.0, 0.0, 1.0, 0.0, NEVER, NEVER),
+}
+HILL_CLIMBING = "hill climbing"
+
+
+@dataclass(frozen=True)
+class Program:
+    """A point of the search space and its text."""
+
+    architecture: str
+    numbers: Numbers
+    digits: tuple[int, ...]
+
+    @property
+    def text(self) -> str:
+        """Return the program as it would stand in a file."""
+        lines = [f"x{i} = {x:.{d}f}" for i, (x, d) in enumerate(self._pairs())]
+        return "\n".join([f"arch = {self.architecture}", *lines])
+
+    def _pairs(self) -> list[tuple[float, int]]:
+        return list(zip(self.numbers, self.digits, strict=True))
+
+
+START = Program("a", tuple(4.235 if i % 2 else -4.235 for i in range(DIMENSIONS)), (3,) * 10)
+
+
+def mutate(parent: Program, structural: bool, rng: random.Random) -> Program:
+    """Rewrite one number; one change in ten swaps the architecture where there is a choice."""
+    if structural and rng.random() < 0.1:
+        other = rng.choice([a for a in ARCHITECTURES if a != parent.architecture])
+        return Program(other, parent.numbers, parent.digits)
+    index, digits = rng.randrange(DIMENSIONS), rng.randint(1, 6)
+    if rng.random() < 0.75:
+        value = parent.numbers[index] + rng.gauss(0, rng.choice([0.05, 0.2, 1.0]))
+    else:
+        value = rng.uniform(-BOUND, BOUND)
+    numbers = list(parent.numbers)
+    numbers[index] = round(min(BOUND, max(-BOUND, value)), digits)
+    places = list(parent.digits)
+    places[index] = digits
+    return Program(parent.architecture, tuple(numbers), tuple(places))
+
+
+def rastrigin(numbers: Sequence[float]) -> float:
+    """Return Rastrigin's function: 0 at the origin, a local optimum near every integer."""
+    return sum(x * x + 10 - 10 * math.cos(2 * math.pi * x) for x in numbers)
+
+
+def rotation(rng: random.Random) -> list[list[float]]:
+    """Return a random orthogonal matrix by Gram-Schmidt."""
+    rows: list[list[float]] = []
+    while len(rows) < DIMENSIONS:
+        row = [rng.gauss(0, 1) for _ in range(DIMENSIONS)]
+        for done in rows:
+            along = sum(a * b for a, b in zip(row, done, strict=True))
+            row = [a - along * b for a, b in zip(row, done, strict=True)]
+        length = math.sqrt(sum(a * a for a in row))
+        rows.append([a / length for a in row])
+    return rows
+
+
+def objective(problem: str, seed: int) -> Callable[[Program], float]:
+    """Return the metric of a problem; rotation and optima depend on the seed alone."""
+    rng = random.Random(f"{problem}:{seed}")
+    if problem in ("separable", "noisy"):
+        return lambda program: rastrigin(program.numbers)
+    if problem == "rotated":
+        matrix = rotation(rng)
+        return lambda program: rastrigin(
+            [sum(a * x for a, x in zip(row, program.numbers, strict=True)) for row in matrix]
+        )
+    optima = {a: [rng.uniform(-3, 3) for _ in range(DIMENSIONS)] for a in ARCHITECTURES}
+    floors = {a: 10.0 * i for i, a in enumerate(rng.sample(ARCHITECTURES, len(ARCHITECTURES)))}
+
+    def structural(program: Program) -> float:
+        optimum = optima[program.architecture]
+        shifted = [x - o for x, o in zip(program.numbers, optimum, strict=True)]
+        return floors[program.architecture] + rastrigin(shifted)
+
+    return structural
+
+
+class Run:
+    """One search on one problem."""
+
+    def __init__(self, rule: SelectionSettings, problem: str, seed: int) -> None:
+        self.seed = seed
+        self.problem = problem
+        self.measure = objective(problem, seed)
+        self.programs: dict[str, Program] = {}
+        self.search = Islands(SearchSettings(4, 3, 2, 10, 5, 40, seed, rule), Direction.MINIMIZE)
+        for island in range(4):
+            self._tell(child_id(0, island, 0), None, START)
+
+    def go(self, evaluations: int, children: int) -> None:
+        """Evaluate so many children, so many to a generation."""
+        for gen in range(1, math.ceil(evaluations / children) + 1):
+            first = (gen - 1) * children
+            born = [self._bear(gen, n - first, n) for n in range(first, first + children)]
+            for child, parent, program in born:
+                self._tell(child, parent, program)
+            if self.search.migrates_after(gen):
+                self.search.migrate()
+
+    def _bear(self, gen: int, slot: int, ordinal: int) -> tuple[str, str, Program]:
+        island = self.search.island_of_ordinal(ordinal)
+        child = child_id(gen, island, slot)
+        parent = self.search.ask(child, island).parent_id
+        rng = rng_for(self.seed, child, "mutate")
+        return child, parent, mutate(self.programs[parent], self.problem == "structural", rng)
+
+    def _tell(self, child: str, parent: str | None, program: Program) -> None:
+        self.programs[child] = program
+        island = int(child.split("-i")[1].split("-", maxsplit=1)[0])
+        held = [elite.child_id for _, elite in self.search.elites(island)]
+        drawn = choose_references(held, 10, rng_for(self.seed, child, "diversity"))
+        others = [self.programs[other].text for other in drawn] or [START.text]
+        measures = Measures(len(program.text), "loc", mean_distance(program.text, others))
+        noise = NOISE if self.problem == "noisy" and parent is not None else 0.0
+        error = rng_for(self.seed, child, "noise").gauss(0, noise)
+        metric = self.measure(program) + error
+        self.search.tell(_record(child, parent, island, metric, measures))
+
+
+def _record(
+    child: str, parent: str | None, island: int, metric: float, measures: Measures
+) -> Record:
+    return Record(
+        child_id=child,
+        parent_id=parent,
+        gen=int(child[1:].split("-", maxsplit=1)[0]),
+        island=island,
+        status=Status.EVALUATED,
+        smoke_metric=None,
+        metric=metric,
+        reason=None,
+        detail="",
+        summary="",
+        intervention=Intervention.OTHER,
+        operator="-",
+        rule="",
+        digest=None,
+        measures=measures,
+        params=None,
+        charge=1.0,
+        seconds=0.0,
+        elapsed=0.0,
+    )
+
+
+def search(rule: str, problem: str, seed: int, evaluations: int, children: int) -> Sequence[float]:
+    """Return the best metric found, and the mean number of cells held by an island."""
+    if rule == HILL_CLIMBING:
+        return climb(problem, seed, evaluations), 1
+    run = Run(RULES[rule], problem, seed)
+    run.go(evaluations, children)
+    best = run.search.global_best()
+    assert best is not None
+    return run.measure(run.programs[best.child_id]), run.search.stats().num_elites / 4
+
+
+def climb(problem: str, seed: int, evaluations: int) -> float:
+    """Return what one program reaches that is replaced by every child that is no worse."""
+    measure, rng = objective(problem, seed), random.Random(f"climb:{seed}")
+    noise = NOISE if problem == "noisy" else 0.0
+    program, best = START, measure(START)
+    for _ in range(evaluations):
+        child = mutate(program, problem == "structural", rng)
+        if (metric := measure(child) + rng.gauss(0, noise)) <= best:
+            program, best = child, metric
+    return measure(program)
+
+
+def row(rule: str, problem: str, seeds: int, evaluations: int, children: int) -> str:
+    """Return one line of the table."""
+    results = [search(rule, problem, seed, evaluations, children) for seed in range(seeds)]
+    best = [result[0] for result in results]
+    error = statistics.stdev(best) / math.sqrt(seeds) if seeds > 1 else math.nan
+    cells = statistics.mean(result[1] for result in results)
+    return (
+        f"{problem:<11} {evaluations:>5} {children:>3}  {rule:<14}"
+        f" {statistics.mean(best):>7.1f} ± {error:<5.1f} {cells:>6.1f}"
+    )
+
+
+def main() -> None:
+    """Run the comparison and print a table."""
+    parser = argparse.ArgumentParser(description="Compare parent rules on cheap programs.")
+    parser.add_argument("--seeds", type=int, default=5, help="runs per row (default 5)")
+    parser.add_argument("--evaluations", type=int, default=500)
+    parser.add_argument("--children", type=int, nargs="+", default=[1, 8], help="per generation")
+    parser.add_argument("--problems", nargs="+", default=["separable", "rotated"])
+    parser.add_argument("--rules", nargs="+", default=[*RULES, HILL_CLIMBING])
+    args = parser.parse_args()
+    print("problem     evals   C  rule            best f (mean ± se)  cells per island")
+    for problem in args.problems:
+        for children in args.children:
+            for rule in args.rules:
+                print(row(rule, problem, args.seeds, args.evaluations, children), flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,101 @@
+"""Before the first file of a run is created: overrides, the question, going into the background."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import click
+
+from lae_controller import build
+from lae_controller.config import Settings, TotalBudget, parse_duration
+from lae_controller.errors import ConfigError
+from lae_controller.files import make_folder
+from lae_controller.sandbox.command import number_text
+from lae_controller.search import SEARCHES
+
+Say = Callable[[str], None]
+
+
+def override(
+    settings: Settings, total_budget: str | None, concurrency: int | None, algorithm: str | None
+) -> Settings:
+    """Lay flags over the file's settings.
+
+    Raises:
+        ConfigError: if a flag's value cannot be read.
+    """
+    if total_budget is not None:
+        settings = replace(settings, total_budget=_total(total_budget))
+    if concurrency is not None:
+        settings = replace(settings, concurrency=concurrency)
+    if algorithm is not None:
+        if algorithm not in SEARCHES:
+            known = ", ".join(SEARCHES)
+            raise ConfigError(f"--algorithm is {algorithm!r}; expected one of {known}")
+        settings = replace(settings, evolution=replace(settings.evolution, algorithm=algorithm))
+    return settings
+
+
+def _total(text: str) -> TotalBudget:
+    if text.isdigit() and int(text) > 0:
+        return TotalBudget(int(text), None)
+    try:
+        return TotalBudget(None, parse_duration(text))
+    except ConfigError:
+        raise ConfigError(
+            f"--total-budget is {text!r}; expected a number of full runs or a duration such as 90m"
+        ) from None
+
+
+def confirm(settings: Settings, *, yes: bool, say: Say) -> None:
+    """Show the plan and get a yes, unless it was given or the run was begun before.
+
+    Raises:
+        ConfigError: if there is nobody to ask.
+    """
+    place = build.machine(settings)
+    for line in plan(settings, place.concurrency, place.reason):
+        say(line)
+    if yes or (settings.lae_dir / "base.json").exists():
+        return
+    if not sys.stdin.isatty():
+        raise ConfigError(
+            "run: nothing was created yet, and there is no terminal to ask at; --yes begins"
+        )
+    click.confirm("Begin?", abort=True, err=True)
+
+
+def plan(settings: Settings, concurrency: int, reason: str) -> list[str]:
+    """Return what is about to happen, in a few lines."""
+    generations = settings.num_generations(concurrency)
+    planned = f", {generations} generations" if generations else ""
+    unit = "s" if settings.gate.value == "time" else "epochs or steps"
+    return [
+        f"{settings.metric} ({settings.direction.value}) of `{settings.run_cmd}`",
+        f"program: {' '.join(settings.editable_files)}",
+        f"budget: {number_text(settings.budget)} {unit} a run, {settings.total_budget}{planned}",
+        f"concurrency: {concurrency} ({reason})",
+        f"sandbox: {settings.lae_dir}",
+    ]
+
+
+def detach(settings: Settings, arguments: list[str]) -> Path:
+    """Start the same command as a process of its own session; returns its log."""
+    make_folder(settings.lae_dir)
+    log = settings.lae_dir / "run.log"
+    words = [word for word in arguments if word != "--detach"]
+    with log.open("ab") as stream:
+        subprocess.Popen(
+            [sys.executable, "-m", "lae_controller", *words, "--yes"],
+            stdin=subprocess.DEVNULL,
+            stdout=stream,
+            stderr=stream,
+            start_new_session=True,
+            env=os.environ.copy(),
+        )
+    return log

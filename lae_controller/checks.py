@@ -1,0 +1,149 @@
+"""``lae check``: everything that can be found out before money is spent on children."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from lae_controller import build
+from lae_controller.budget import Budget
+from lae_controller.config import Settings
+from lae_controller.errors import RefusedError
+from lae_controller.evaluators.baseline import Baseline, Prepared
+from lae_controller.files import write_atomic
+from lae_controller.lock import ControllerLock
+from lae_controller.sandbox.command import entrypoint, number_text
+from lae_controller.sandbox.launch import Lifelines
+from lae_controller.session import NO_EFFECT, stop_signals
+from lae_controller.views.text import seconds_text, short
+
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One line of the report.
+
+    Attributes:
+        verdict: ``ok``, ``note`` or ``refused``.
+    """
+
+    name: str
+    verdict: str
+    text: str
+
+
+def run_checks(settings: Settings, *, force: bool, say: Say) -> list[Check]:
+    """Run the baseline and report; its runs are charged and reused by ``run``.
+
+    Raises:
+        RefusedError: if the baseline gives no metric at all (then there is nothing to force).
+        ConfigError: if the settings do not fit the project.
+    """
+    with ControllerLock(settings.lae_dir), stop_signals():
+        lifelines = Lifelines()
+        try:
+            prepared = build.prepared_run(settings, lifelines, say)
+        finally:
+            lifelines.end_all()
+        if force:
+            write_atomic(settings.lae_dir / "forced", "check --force\n")
+    return report(settings, prepared)
+
+
+def report(settings: Settings, prepared: Prepared) -> list[Check]:
+    """Return what the preparation found, line by line."""
+    baseline = prepared.baseline
+    return [
+        _config(settings, baseline),
+        _machine(settings),
+        *_program(settings, prepared),
+        _smoke(settings, baseline),
+        _full(settings, baseline),
+        _budget(settings, baseline),
+        _noise(baseline),
+        _estimate(settings, baseline),
+    ]
+
+
+def refuse(checks: list[Check]) -> None:
+    """Raise for the first check that refused.
+
+    Raises:
+        RefusedError: with its text.
+    """
+    for check in checks:
+        if check.verdict == "refused":
+            raise RefusedError(f"{check.name}: {check.text}")
+
+
+def _config(settings: Settings, baseline: Baseline) -> Check:
+    unit = "s" if settings.gate.value == "time" else "epochs or steps"
+    text = (
+        f"{settings.metric} ({settings.direction.value}), {len(baseline.editable)} editable files, "
+        f"{number_text(settings.budget)} {unit} a run, {settings.total_budget} in all"
+    )
+    return Check("config", "ok", text)
+
+
+def _machine(settings: Settings) -> Check:
+    place = build.machine(settings)
+    return Check("machine", "ok", f"concurrency {place.concurrency}: {place.reason}")
+
+
+def _program(settings: Settings, prepared: Prepared) -> list[Check]:
+    copies = prepared.snapshot.copies().values()
+    size = sum(entry.size for entry in copies) / 1e6
+    links = len(prepared.snapshot.entries) - len(copies)
+    script = entrypoint(settings) or "not recognised in run_cmd"
+    text = f"{len(copies)} files, {size:.1f} MB a copy, {links} linked; entry point {script}"
+    notes = [Check("program", "note", note) for note in prepared.snapshot.notes]
+    return [Check("program", "ok", text), *notes]
+
+
+def _smoke(settings: Settings, baseline: Baseline) -> Check:
+    budget = number_text(baseline.smoke_budget)
+    if baseline.smoke_metric is None:
+        text = f"a metric appears only at the full budget ({budget}); there is no smoke run"
+        return Check("smoke", "note", text)
+    found = f"{settings.metric} {short(baseline.smoke_metric)} at budget {budget}"
+    return Check("smoke", "ok", f"{found} in {seconds_text(baseline.smoke_seconds)}")
+
+
+def _full(settings: Settings, baseline: Baseline) -> Check:
+    values = ", ".join(short(metric) for metric in baseline.metrics)
+    text = f"{settings.metric} {values} in {seconds_text(baseline.full_seconds)} a run"
+    params = f", {baseline.params} parameters" if baseline.params is not None else ""
+    return Check("full", "ok", f"{text}{params}; a run is ended after {baseline.limit:.0f} s")
+
+
+def _budget(settings: Settings, baseline: Baseline) -> Check:
+    if baseline.budget_effect is None:
+        return Check("budget", "note", "smoke and full run are the same; its effect was not seen")
+    if not baseline.budget_effect:
+        forced = (settings.lae_dir / "forced").exists()
+        return Check("budget", "note" if forced else "refused", NO_EFFECT)
+    return Check("budget", "ok", "the injected budget takes effect")
+
+
+def _noise(baseline: Baseline) -> Check:
+    if baseline.spread is None:
+        return Check("noise", "note", "not measured: one baseline run (confirm.baseline_runs)")
+    runs = f"{len(baseline.metrics)} baseline runs"
+    if baseline.spread == 0.0:
+        return Check("noise", "ok", f"{runs}, no spread: deterministic")
+    return Check("noise", "ok", f"{runs}, standard deviation {short(baseline.spread)}")
+
+
+def _estimate(settings: Settings, baseline: Baseline) -> Check:
+    plan = baseline.plan(settings)
+    budget = Budget(settings, baseline, plan.smoke_charge)
+    total = settings.total_budget
+    if total.runs is None:
+        count = (total.seconds or 0.0) / max(budget.child_seconds, 1e-9)
+        return Check("estimate", "ok", f"about {count:.0f} children a slot in {total}")
+    concurrency = build.machine(settings).concurrency
+    left = total.runs - budget.reserve - baseline.charge
+    seconds = max(0.0, left) * baseline.full_seconds / concurrency
+    text = f"about {seconds_text(seconds)} for {left:.1f} more full runs, {concurrency} at a time"
+    return Check("estimate", "ok", f"{text}; the offline Mutator costs nothing")

@@ -1,0 +1,267 @@
+"""One child before it is evaluated: its directory, its task, its Mutator process, its change."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections import OrderedDict
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from lae_controller.codec import encode
+from lae_controller.config import Settings
+from lae_controller.diff import apply_change
+from lae_controller.errors import ChildError, DiffError, PrerequisiteError
+from lae_controller.evaluators import Interrupted
+from lae_controller.evaluators.baseline import Prepared
+from lae_controller.evolve_blocks import outside_changed
+from lae_controller.files import make_folder, remove_tree, write_atomic, write_json
+from lae_controller.mutate import read_mutation
+from lae_controller.normal_form import digest as digest_of
+from lae_controller.program import (
+    Artifacts,
+    Files,
+    Inspiration,
+    Mutation,
+    Reason,
+    Task,
+    parse_child_id,
+)
+from lae_controller.protected import check_protected
+from lae_controller.results import read as read_result
+from lae_controller.sandbox.command import scrubbed_environment
+from lae_controller.sandbox.launch import Command, Lifelines, run
+from lae_controller.sandbox.programs import build, check_bounds, read_program
+from lae_controller.source import write_source
+from lae_controller.state import Asked, RunState
+from lae_controller.syntax import check_syntax
+
+_CACHED_PROGRAMS = 256
+_MUTATOR_TRIES = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Frozen:
+    """A child's code as it will be run.
+
+    Attributes:
+        digest: its normal form; two children of equal digest are the same program.
+    """
+
+    files: Files
+    digest: str
+
+
+class Children:
+    """Builds children of one run. Safe to use from several threads, one child each."""
+
+    def __init__(self, settings: Settings, prepared: Prepared, lifelines: Lifelines) -> None:
+        self._settings = settings
+        self._prepared = prepared
+        self._lifelines = lifelines
+        self._lae = settings.lae_dir
+        self._files: OrderedDict[str, Files] = OrderedDict()
+
+    def directory(self, child_id: str) -> Path:
+        """Return the program directory of a child."""
+        return self._lae / "programs" / child_id
+
+    def folder(self, child_id: str) -> Path:
+        """Return where a child's task and proposal lie."""
+        return self._lae / "tasks" / child_id
+
+    def files(self, child_id: str) -> Files:
+        """Return the editable and added files of a frozen program."""
+        known = self._files.get(child_id)
+        if known is None:
+            known = read_program(
+                self.directory(child_id), self._prepared.snapshot, self._prepared.baseline.editable
+            )
+            self._files[child_id] = known
+            if len(self._files) > _CACHED_PROGRAMS:
+                self._files.popitem(last=False)
+        return known
+
+    # -- ask ---------------------------------------------------------------------------------
+
+    def build_baseline(self, child_id: str) -> None:
+        """Make the baseline's program directory on one island, unless it is there."""
+        if not self.directory(child_id).is_dir():
+            build(self._prepared.snapshot, self._lae / "base", self.directory(child_id))
+
+    def build(self, asked: Asked, state: RunState) -> Task:
+        """Make a child's directory (the parent's code, not yet changed) and write its task."""
+        task = self._task(asked, state)
+        build(
+            self._prepared.snapshot,
+            self._lae / "base",
+            self.directory(asked.child_id),
+            task.files,
+        )
+        folder = self.folder(asked.child_id)
+        remove_tree(folder)
+        make_folder(folder)
+        backend = self._settings.mutator.backend
+        write_json(folder / "task.json", {"backend": backend, "task": encode(task)})
+        return task
+
+    def _task(self, asked: Asked, state: RunState) -> Task:
+        if asked.parent_id is None:
+            raise ValueError(f"{asked.child_id} has no parent; the baseline is not mutated")
+        settings = self._settings
+        gen, island, _ = parse_child_id(asked.child_id)
+        parent = read_result(self._lae, asked.parent_id)
+        files = self.files(asked.parent_id)
+        inspirations = [
+            self._inspiration(child, role, state)
+            for role, ids in (("top", asked.top), ("diverse", asked.diverse))
+            for child in ids
+        ]
+        return Task(
+            child_id=asked.child_id,
+            parent_id=asked.parent_id,
+            gen=gen,
+            island=island,
+            attempt=asked.attempt,
+            seed=settings.evolution.seed,
+            metric_name=settings.metric,
+            direction=settings.direction,
+            editable=self._may_change(files),
+            protected=settings.protected,
+            files=files,
+            parent_metric=state.told[asked.parent_id].metric,
+            parent_artifacts=parent.evaluation.artifacts if parent else Artifacts(),
+            inspirations=tuple(inspirations),
+            tried=state.tried(asked.parent_id),
+            credits=state.credits(),
+        )
+
+    def _may_change(self, files: Files) -> tuple[str, ...]:
+        """Return the editable files and those that an ancestor added: they are its own."""
+        editable = self._prepared.baseline.editable
+        return (*editable, *(path for path in files if path not in editable))
+
+    def _inspiration(self, child_id: str, role: str, state: RunState) -> Inspiration:
+        told = state.told[child_id]
+        if told.metric is None:
+            raise ValueError(f"{child_id} was chosen as an inspiration but has no metric")
+        files = self.files(child_id)
+        return Inspiration(child_id, told.metric, role, told.summary, files)
+
+    # -- mutate ------------------------------------------------------------------------------
+
+    def mutate(self, child_id: str) -> Mutation:
+        """Run the Mutator process of a child and return its proposal; blocks.
+
+        A process that was killed from outside is started again; one that fails by itself is not.
+
+        Raises:
+            ChildError: MUTATOR_ERROR, with what the process said.
+            Interrupted: if everything is being ended.
+        """
+        folder = self.folder(child_id)
+        said = ""
+        for attempt in range(_MUTATOR_TRIES):
+            command = self._command(folder, attempt)
+            try:
+                ended = run(command, self._lifelines)
+            except PrerequisiteError as error:
+                said = str(error)
+                if self._lifelines.cut_all:
+                    raise Interrupted(child_id) from error
+                continue
+            if ended.why == "lifeline":
+                raise Interrupted(child_id)
+            mutation = read_mutation(folder)
+            if mutation is not None and ended.status == 0:
+                return mutation
+            said = _tail(command.output) or f"exit status {ended.status}"
+            if ended.status is not None and ended.status >= 0:
+                break
+            said = f"killed by signal {-(ended.status or 0)}; {said}"
+        raise ChildError(Reason.MUTATOR_ERROR, said)
+
+    def _command(self, folder: Path, attempt: int) -> Command:
+        python = Path(sys.executable)
+        env = scrubbed_environment(os.environ, python)
+        package = str(Path(__file__).resolve().parent.parent)
+        env["PYTHONPATH"] = os.pathsep.join(filter(None, [package, env.get("PYTHONPATH", "")]))
+        argv = (str(python), "-m", "lae_controller", "mutate", str(folder / "task.json"))
+        log = folder / f"mutator-{attempt}.log"
+        return Command(argv, folder, env, log, self._settings.mutator.timeout, grace=2.0)
+
+    # -- freeze ------------------------------------------------------------------------------
+
+    def freeze(self, asked: Asked, change: str, known: Mapping[str, str]) -> Frozen:
+        """Put a change into the child's directory and check all that can be checked unrun.
+
+        Args:
+            change: SEARCH/REPLACE text; if empty, what was edited in the directory counts.
+            known: digest -> id of everything ever tried.
+
+        Raises:
+            ChildError: with the first thing that is wrong; ``Frozen`` is then never made.
+        """
+        if asked.parent_id is None:
+            raise ValueError(f"{asked.child_id} has no parent; the baseline is not mutated")
+        directory = self.directory(asked.child_id)
+        before = self.files(asked.parent_id)
+        editable = self._prepared.baseline.editable
+        if change.strip():
+            applied = apply_change(before, change, editable=self._may_change(before))
+            self._refuse_harness(applied.added)
+            for path in (*applied.changed, *applied.added):
+                make_folder((directory / path).parent)
+                write_source(directory / path, applied.files[path])
+            write_atomic(self.folder(asked.child_id) / "change.diff", change)
+        check_bounds(directory, self._prepared.snapshot, self._lae / "base", editable)
+        after = read_program(directory, self._prepared.snapshot, editable)
+        self._check_change(before, after)
+        digest = digest_of(after)
+        self._check_new(before, digest, known)
+        return Frozen(after, digest)
+
+    def _refuse_harness(self, added: tuple[str, ...]) -> None:
+        there = {entry.path for entry in self._prepared.snapshot.entries}
+        for path in added:
+            heads = ["/".join(path.split("/")[: n + 1]) for n in range(path.count("/") + 1)]
+            taken = next((head for head in heads if head in there), None)
+            if taken is not None:
+                raise DiffError(
+                    f"{path}: {taken} belongs to the harness or the data; expected a new path "
+                    "or an editable file",
+                    Reason.OUT_OF_BOUNDS,
+                )
+
+    def _check_change(self, before: Files, after: Files) -> None:
+        if before == after:
+            raise ChildError(Reason.NO_CHANGE, "the code is the parent's, byte for byte")
+        for path, text in after.items():
+            sentence = outside_changed(path, before.get(path, text), text)
+            if sentence is not None:
+                raise ChildError(Reason.OUT_OF_BOUNDS, sentence)
+        check_syntax(before, after)
+        check_protected(before, after, self._settings.protected)
+
+    def _check_new(self, before: Files, digest: str, known: Mapping[str, str]) -> None:
+        if digest == digest_of(before):
+            raise ChildError(Reason.NO_CHANGE, "only formatting or comments differ from the parent")
+        twin = known.get(digest)
+        if twin is not None:
+            raise DuplicateError(twin, digest)
+
+
+class DuplicateError(ChildError):
+    """A program that was tried before; carries the digest, so that it is remembered."""
+
+    def __init__(self, twin: str, digest: str) -> None:
+        super().__init__(Reason.DUPLICATE, f"the same program as {twin}")
+        self.digest = digest
+
+
+def _tail(log: Path, limit: int = 800) -> str:
+    try:
+        return log.read_text("utf-8", "replace").strip()[-limit:]
+    except OSError:
+        return ""

@@ -1,0 +1,260 @@
+"""The command line: parse, call, print. Data goes to stdout, everything else to stderr."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from lae_controller import __version__
+from lae_controller.errors import ConfigError, LaeError
+
+if TYPE_CHECKING:
+    from lae_controller.build import RunView
+
+_PATH = click.argument("path", default=".", type=click.Path(path_type=Path))
+_RUN = click.option(
+    "--run",
+    "path",
+    default=".",
+    type=click.Path(path_type=Path),
+    help="The project or its lae/ directory.",
+)
+_JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+
+
+def main() -> None:
+    """Run the command line and exit with the code of the contract."""
+    sys.exit(_run())
+
+
+def _run() -> int:
+    try:
+        cli.main(standalone_mode=False)
+    except click.exceptions.Exit as error:
+        return error.exit_code
+    except click.ClickException as error:
+        error.show()
+        return 2
+    except LaeError as error:
+        _say(f"lae: {error}")
+        return error.exit_code
+    except (KeyboardInterrupt, click.Abort):
+        _say("lae: interrupted")
+        return 130
+    except BrokenPipeError:
+        sys.stderr.close()
+        return 0
+    return 0
+
+
+def _say(text: str) -> None:
+    click.echo(text, err=True)
+
+
+def _print(value: Any, text: str, *, as_json: bool) -> None:
+    click.echo(json.dumps(value, indent=1, ensure_ascii=False) if as_json else text)
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="lae")
+def cli() -> None:
+    """Evolve training code: many small changes, each scored by really training it."""
+
+
+# -- before a run --------------------------------------------------------------------------------
+
+
+@cli.command()
+@_JSON
+def probe(as_json: bool) -> None:
+    """Show the hardware, its limits and the concurrency derived from them."""
+    from lae_controller import hardware
+
+    found = hardware.probe(sandbox=Path.cwd())
+    derived = hardware.derive_concurrency(found)
+    value = {**hardware.to_json(found), "concurrency": derived.value, "reason": derived.reason}
+    _print(value, hardware.render(found, derived), as_json=as_json)
+
+
+@cli.command()
+@click.argument("directory", default=".", type=click.Path(path_type=Path))
+@click.option("--yes", is_flag=True, help="Write loop.run.yaml without asking.")
+@click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="Set one binding.")
+@_JSON
+def init(directory: Path, yes: bool, settings: tuple[str, ...], as_json: bool) -> None:
+    """Infer the bindings of a training project and write loop.run.yaml after a yes."""
+    from lae_controller import config, initialise
+
+    person = sys.stdin.isatty() and not yes
+    found = initialise.draft(directory, settings, ask=person)
+    value = {"path": str(found.path), "values": found.values, "missing": list(found.missing)}
+    _print(value, found.text.rstrip("\n"), as_json=as_json)
+    if found.there:
+        _say(f"lae: {initialise.one_line(config.parse(found.text, found.path))}")
+        if not settings:
+            return
+    if yes or (person and click.confirm(f"Write {found.path}?", err=True)):
+        initialise.write(found)
+        _say(f"lae: wrote {found.path}; `lae check {directory}` tries it")
+        return
+    needed = f"; still unknown: {', '.join(found.missing)}" if found.missing else ""
+    _say(f"lae: nothing was written{needed}. --set KEY=VALUE sets a line, --yes writes the file")
+
+
+@cli.command()
+@_PATH
+@click.option("--force", is_flag=True, help="Go on in spite of a refusal; the leaderboard says so.")
+@_JSON
+def check(path: Path, force: bool, as_json: bool) -> None:
+    """Find out everything that can be known before money is spent."""
+    from lae_controller import checks, config
+    from lae_controller.codec import encode
+
+    settings = config.load(path)
+    found = checks.run_checks(settings, force=force, say=_say)
+    refused = any(item.verdict == "refused" for item in found)
+    lines = [f"{item.name:<9} {item.verdict:<8} {item.text}" for item in found]
+    lines.append("verdict   refused" if refused else "verdict   ready: `lae run` begins")
+    value = {"checks": encode(found), "verdict": "refused" if refused else "ready"}
+    _print(value, "\n".join(lines), as_json=as_json)
+    if refused:
+        checks.refuse(found)
+
+
+# -- a run ---------------------------------------------------------------------------------------
+
+
+@cli.command()
+@_PATH
+@click.option("--total-budget", help="Full runs (40) or a duration (90m); overrides the file.")
+@click.option("--concurrency", type=click.IntRange(min=1), help="Evaluations at a time.")
+@click.option("--algorithm", help="islands (openevolve is another name for it).")
+@click.option("--yes", is_flag=True, help="Begin without asking.")
+@click.option("--detach", is_flag=True, help="Return at once and leave the controller running.")
+@_JSON
+def run(
+    path: Path,
+    total_budget: str | None,
+    concurrency: int | None,
+    algorithm: str | None,
+    yes: bool,
+    detach: bool,
+    as_json: bool,
+) -> None:
+    """Start a run, or go on with one that was interrupted."""
+    from lae_controller import begin, config, session
+
+    settings = begin.override(config.load(path), total_budget, concurrency, algorithm)
+    begin.confirm(settings, yes=yes, say=_say)
+    if detach:
+        log = begin.detach(settings, sys.argv[1:])
+        _print({"log": str(log)}, str(log), as_json=as_json)
+        return
+    try:
+        stop, text = session.run_search(settings, _say)
+    except KeyboardInterrupt:
+        _say(f"lae: interrupted; the state is saved. `lae run {path}` goes on from there")
+        sys.exit(130)
+    _say(f"lae: {stop.sentence}")
+    value = {"stop": stop.reason, **_status(path)}
+    _print(value, text, as_json=as_json)
+
+
+@cli.command()
+@_PATH
+@_JSON
+def status(path: Path, as_json: bool) -> None:
+    """Show what is running, the progress, the best so far and the spend."""
+    value = _status(path)
+    _print(value, "\n".join(f"{key:<12} {item}" for key, item in value.items()), as_json=as_json)
+
+
+@cli.command()
+@_PATH
+def stop(path: Path) -> None:
+    """Ask a running controller to finish what runs and stop."""
+    from lae_controller import config, lock
+    from lae_controller.files import write_atomic
+
+    settings = config.load(path)
+    if not lock.is_held(settings.lae_dir):
+        raise ConfigError(f"{settings.lae_dir}: no controller is running there; nothing to stop")
+    write_atomic(settings.lae_dir / "stop", "asked\n")
+    _say("lae: asked; the controller stops when the children that run now are told")
+
+
+# -- results -------------------------------------------------------------------------------------
+
+
+@cli.command()
+@_PATH
+@click.option("--top", default=1, show_default=True, type=click.IntRange(min=1), help="How many.")
+@_JSON
+def best(path: Path, top: int, as_json: bool) -> None:
+    """Show the best programs."""
+    from lae_controller.views import inspect
+
+    found = inspect.best(_view(path), top)
+    _print(found, inspect.best_text(found), as_json=as_json)
+
+
+@cli.command()
+@click.argument("child_id")
+@_RUN
+@_JSON
+def show(child_id: str, path: Path, as_json: bool) -> None:
+    """Show everything that is known of one child."""
+    from lae_controller.views import inspect
+
+    found = inspect.child(_view(path), child_id)
+    _print(found, inspect.child_text(found), as_json=as_json)
+
+
+@cli.command()
+@click.argument("child_id")
+@_RUN
+@click.option(
+    "--against",
+    type=click.Choice(["parent", "baseline"]),
+    default="parent",
+    show_default=True,
+    help="What to compare with.",
+)
+def diff(child_id: str, path: Path, against: str) -> None:
+    """Show what a child changed."""
+    from lae_controller.views import inspect
+
+    sys.stdout.buffer.write(inspect.diff(_view(path), child_id, against))
+
+
+@cli.command()
+@click.argument("child_id")
+@_RUN
+@click.option("-o", "--output", type=click.Path(path_type=Path), help="Where to write the patch.")
+def export(child_id: str, path: Path, output: Path | None) -> None:
+    """Write a child as a patch that `git apply` takes on your own tree."""
+    from lae_controller.files import write_atomic
+    from lae_controller.views import inspect
+
+    patch = inspect.export(_view(path), child_id)
+    if output is None:
+        sys.stdout.buffer.write(patch)
+        return
+    write_atomic(output, patch)
+    _say(f"lae: wrote {output}; `git apply {output}` in the project takes it")
+
+
+def _view(path: Path) -> RunView:
+    from lae_controller import build, config
+
+    return build.view(config.load(path), _say)
+
+
+def _status(path: Path) -> dict[str, Any]:
+    from lae_controller.views import inspect
+
+    return inspect.status(_view(path))

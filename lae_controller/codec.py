@@ -1,0 +1,88 @@
+"""Frozen values to plain JSON data and back, by their type hints."""
+
+from __future__ import annotations
+
+import dataclasses
+import types
+import typing
+from collections.abc import Callable, Mapping
+from enum import Enum
+from functools import cache
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+_Decoder = Callable[[Any], Any]
+
+
+def encode(value: Any) -> Any:
+    """Return plain data: dataclasses become objects, enums their values, tuples lists."""
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return {
+            field.name: encode(getattr(value, field.name)) for field in dataclasses.fields(value)
+        }
+    if isinstance(value, Enum):
+        return value.value
+    if isinstance(value, Mapping):
+        return {str(key): encode(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [encode(item) for item in value]
+    return value
+
+
+def decode(kind: type[T], data: Any) -> T:
+    """Return ``data`` (from ``encode``) as a value of the dataclass ``kind``.
+
+    Fields that are missing take their default; unknown ones are ignored, so that an older
+    ledger can be read.
+
+    Raises:
+        ValueError, TypeError, KeyError, AttributeError: if the data does not fit.
+    """
+    reader: _Decoder = _decoder(kind)  # type: ignore[arg-type]  # classes are hashable
+    value: T = reader(data)
+    return value
+
+
+@cache
+def _decoder(kind: Any) -> _Decoder:
+    if dataclasses.is_dataclass(kind) and isinstance(kind, type):
+        return _of_dataclass(kind)
+    if isinstance(kind, type) and issubclass(kind, Enum):
+        return kind
+    origin, arguments = typing.get_origin(kind), typing.get_args(kind)
+    if origin is tuple:
+        return _of_tuple(arguments)
+    if origin in (typing.Union, types.UnionType):
+        return _of_optional(arguments)
+    if isinstance(origin, type) and issubclass(origin, Mapping):
+        item = _decoder(arguments[1])
+        return lambda data: {key: item(value) for key, value in data.items()}
+    return float if kind is float else _same
+
+
+def _of_optional(arguments: tuple[Any, ...]) -> _Decoder:
+    (inner,) = (argument for argument in arguments if argument is not type(None))
+    present = _decoder(inner)
+    return lambda data: None if data is None else present(data)
+
+
+def _same(data: Any) -> Any:
+    return data
+
+
+def _of_dataclass(kind: type) -> _Decoder:
+    hints = typing.get_type_hints(kind)
+    fields = [(f.name, _decoder(hints[f.name])) for f in dataclasses.fields(kind)]
+
+    def build(data: Any) -> Any:
+        return kind(**{name: read(data[name]) for name, read in fields if name in data})
+
+    return build
+
+
+def _of_tuple(arguments: tuple[Any, ...]) -> _Decoder:
+    if len(arguments) == 2 and arguments[1] is Ellipsis:
+        item = _decoder(arguments[0])
+        return lambda data: tuple(item(value) for value in data)
+    items = [_decoder(argument) for argument in arguments]
+    return lambda data: tuple(read(value) for read, value in zip(items, data, strict=True))

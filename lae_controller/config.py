@@ -1,0 +1,422 @@
+"""``loop.run.yaml`` as typed settings: the defaults live here, once; the schema bounds them."""
+
+from __future__ import annotations
+
+import difflib
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+
+from lae_controller.errors import ConfigError
+from lae_controller.program import Direction
+from lae_controller.skill_files import load_schema
+from lae_controller.yaml_text import load_yaml
+
+FILE_NAME = "loop.run.yaml"
+_UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
+
+
+class Gate(str, Enum):
+    """Unit of the budget."""
+
+    EPOCHS = "epochs"
+    TIME = "time"
+
+
+@dataclass(frozen=True, slots=True)
+class TotalBudget:
+    """How much the whole run may cost: a number of full runs, or active seconds.
+
+    Attributes:
+        runs: None if the budget is a time.
+        seconds: None if the budget is a number of runs.
+    """
+
+    runs: int | None
+    seconds: float | None
+
+    def __str__(self) -> str:
+        """Say it as a person would."""
+        return f"{self.runs} full runs" if self.runs is not None else f"{self.seconds:g} s"
+
+
+@dataclass(frozen=True, slots=True)
+class MutatorSettings:
+    """Who proposes changes; ``timeout`` is in seconds of one proposal."""
+
+    backend: str = "offline"
+    timeout: float = 600.0
+
+
+@dataclass(frozen=True, slots=True)
+class SelectionShares:
+    """The parent rule; what each means stands in ``search.selection.SelectionSettings``."""
+
+    global_best: float = 0.5
+    island_best: float = 0.3
+    by_rank: float = 0.15
+    uniform: float = 0.05
+    stall_share: float = 0.5
+    quality_patience: int = 20
+    coverage_patience: int = 40
+
+
+@dataclass(frozen=True, slots=True)
+class EvolutionSettings:
+    """The search (feature A3); see the schema for what each key means."""
+
+    algorithm: str = "islands"
+    schedule: str = "generational"
+    num_islands: int = 4
+    num_top: int = 3
+    num_diverse: int = 2
+    num_bins: int = 10
+    migration_interval: int = 5
+    diversity_reference_size: int = 10
+    pop_per_island: int = 40
+    seed: int = 42
+    initial_variants: int = 0
+    selection: SelectionShares = SelectionShares()
+
+
+@dataclass(frozen=True, slots=True)
+class ConfirmSettings:
+    """How often results are repeated."""
+
+    baseline_runs: int = 3
+
+
+@dataclass(frozen=True, slots=True)
+class ExecutorSettings:
+    """Where evaluations run."""
+
+    kind: str = "local"
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """Everything a run is told, with paths resolved against the project root.
+
+    Attributes:
+        path: the file it came from.
+        root: the project root, the directory of that file.
+        run_timeout: seconds; None to derive it from the baseline's own time.
+        outputs: None to take what the baseline run creates.
+        concurrency: None to derive it from the machine.
+        reserve: full runs; None for 10 %, at least 2.
+    """
+
+    path: Path
+    root: Path
+    metric: str
+    direction: Direction
+    run_cmd: str
+    editable_files: tuple[str, ...]
+    gate: Gate
+    budget: float
+    total_budget: TotalBudget
+    reserve: int | None = None
+    entrypoint: str | None = None
+    budget_key: str | None = None
+    seed_key: str | None = None
+    smoke_budget: float | None = None
+    run_timeout: float | None = None
+    stop_grace: float = 10.0
+    metric_pattern: str | None = None
+    metric_file: str | None = None
+    params_pattern: str | None = None
+    data_paths: tuple[str, ...] = ()
+    outputs: tuple[str, ...] | None = None
+    exclude: tuple[str, ...] = ()
+    protected: tuple[str, ...] = ()
+    env: Mapping[str, str] = field(default_factory=dict)
+    sandbox_root: str = "./sandbox"
+    concurrency: int | None = None
+    host: str = "other"
+    mutator: MutatorSettings = MutatorSettings()
+    evolution: EvolutionSettings = EvolutionSettings()
+    confirm: ConfirmSettings = ConfirmSettings()
+    executor: ExecutorSettings = ExecutorSettings()
+
+    @property
+    def lae_dir(self) -> Path:
+        """The directory that holds everything the run writes."""
+        return self.sandbox_dir / "lae"
+
+    @property
+    def sandbox_dir(self) -> Path:
+        """``sandbox_root``, resolved against the project root."""
+        return (self.root / self.sandbox_root).resolve()
+
+    @property
+    def derived_smoke_budget(self) -> float:
+        """Budget of a smoke run, in the unit of ``gate`` (contracts, section 2)."""
+        if self.smoke_budget is not None:
+            return self.smoke_budget
+        if self.gate is Gate.TIME:
+            return self.budget / 10
+        return 1.0 if self.budget <= 50 else float(max(1, round(self.budget / 10)))
+
+    @property
+    def smoke_charge(self) -> float:
+        """What one smoke run costs, in full runs."""
+        return min(1.0, self.derived_smoke_budget / self.budget)
+
+    def fixed(self) -> dict[str, Any]:
+        """Return the settings that may not change between sessions of one run.
+
+        Metrics measured under different values of these could not be compared.
+        """
+        return {
+            "metric": self.metric,
+            "metric_direction": self.direction.value,
+            "run_cmd": self.run_cmd,
+            "editable_files": list(self.editable_files),
+            "gate": self.gate.value,
+            "budget": self.budget,
+            "smoke_budget": self.smoke_budget,
+            "budget_key": self.budget_key,
+            "seed_key": self.seed_key,
+            "metric_pattern": self.metric_pattern,
+            "metric_file": self.metric_file,
+            "env": dict(self.env),
+            "algorithm": self.evolution.algorithm,
+            "num_islands": self.evolution.num_islands,
+            "num_bins": self.evolution.num_bins,
+            "migration_interval": self.evolution.migration_interval,
+            "diversity_reference_size": self.evolution.diversity_reference_size,
+            "pop_per_island": self.evolution.pop_per_island,
+            "seed": self.evolution.seed,
+        }
+
+    def num_generations(self, concurrency: int) -> int | None:
+        """Return the planned number of generations; None if the budget is a time."""
+        runs = self.total_budget.runs
+        return None if runs is None else math.ceil(runs / concurrency)
+
+
+def find_config(path: Path) -> Path:
+    """Return the ``loop.run.yaml`` that ``path`` means.
+
+    Args:
+        path: the file itself, a directory that holds one, or the ``lae/`` directory of a run.
+
+    Raises:
+        ConfigError: if there is none.
+    """
+    if path.is_file():
+        return path.resolve()
+    if (path / FILE_NAME).is_file():
+        return (path / FILE_NAME).resolve()
+    note = path / "project"
+    if note.is_file():
+        config = Path(note.read_text(encoding="utf-8").strip())
+        if config.is_file():
+            return config.resolve()
+    raise ConfigError(
+        f"{path}: no {FILE_NAME} there; expected that file, a directory that holds one or the lae/ "
+        f"directory of a run. `lae init {path if path.is_dir() else '.'}` proposes one"
+    )
+
+
+def load(path: Path) -> Settings:
+    """Read and check ``loop.run.yaml``.
+
+    Raises:
+        ConfigError: if the file cannot be read or a setting is not what the schema allows.
+    """
+    path = find_config(path)
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{path}: cannot be read ({error}); expected a UTF-8 text file") from None
+    return parse(text, path)
+
+
+def parse(text: str, path: Path) -> Settings:
+    """Turn the text of a ``loop.run.yaml`` into settings.
+
+    Raises:
+        ConfigError: naming the file, the key, what was found and what was expected.
+    """
+    values = load_yaml(text, path.name)
+    if not isinstance(values, dict):
+        raise ConfigError(f"{path.name}: the file holds no mapping; expected `key: value` lines")
+    validate(values, "run", path.name)
+    settings = _typed(values, path)
+    _check_together(settings)
+    return settings
+
+
+def _evolution(**values: Any) -> EvolutionSettings:
+    selection = SelectionShares(**values.pop("selection", {}))
+    return EvolutionSettings(**values, selection=selection)
+
+
+def _typed(values: dict[str, Any], path: Path) -> Settings:
+    plain: dict[str, Any] = {
+        key: tuple(value) if isinstance(value, list) else value
+        for key, value in values.items()
+        if key not in _CONVERTED
+    }
+    sections: dict[str, Any] = {
+        key: kind(**values[key]) for key, kind in _SECTIONS.items() if key in values
+    }
+    return Settings(
+        path=path,
+        root=path.parent,
+        direction=Direction(values["metric_direction"]),
+        gate=Gate(values["gate"]),
+        budget=float(values["budget"]),
+        total_budget=_total_budget(values["total_budget"]),
+        env={key: _env_text(value) for key, value in values.get("env", {}).items()},
+        **plain,
+        **sections,
+    )
+
+
+_SECTIONS: dict[str, Any] = {
+    "mutator": MutatorSettings,
+    "evolution": _evolution,
+    "confirm": ConfirmSettings,
+    "executor": ExecutorSettings,
+}
+_CONVERTED = {"metric_direction", "gate", "budget", "total_budget", "env", *_SECTIONS}
+
+
+def _env_text(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _total_budget(value: int | str) -> TotalBudget:
+    if isinstance(value, int):
+        return TotalBudget(runs=value, seconds=None)
+    return TotalBudget(runs=None, seconds=parse_duration(value))
+
+
+def parse_duration(text: str) -> float:
+    """Return the seconds that a duration such as ``90m``, ``8h`` or ``1h30m`` means.
+
+    Raises:
+        ConfigError: if it is not a duration.
+    """
+    if not re.fullmatch(r"(?:\d+(?:\.\d+)?[smhd])+", text):
+        raise ConfigError(f"{text!r} is not a duration; expected a form such as 90m, 8h or 1h30m")
+    parts = re.findall(r"(\d+(?:\.\d+)?)([smhd])", text)
+    return sum(float(number) * _UNITS[unit] for number, unit in parts)
+
+
+def parse_size(text: str) -> int:
+    """Return the bytes that a size such as ``12GiB`` or ``500MB`` means.
+
+    Raises:
+        ConfigError: if it is not a size.
+    """
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([KMGT]?)(i?)B?", text.strip(), re.IGNORECASE)
+    if match is None:
+        raise ConfigError(f"{text!r} is not a size; expected a form such as 12GiB or 500MB")
+    number, unit, binary = match.groups()
+    power = " KMGT".index(unit.upper() or " ")
+    return int(float(number) * (1024 if binary else 1000) ** power)
+
+
+def validate(values: object, schema: str, where: str) -> None:
+    """Check ``values`` against ``schemas/<schema>.schema.json``.
+
+    Raises:
+        ConfigError: for the first thing that is not allowed.
+    """
+    validator = jsonschema.Draft202012Validator(load_schema(schema))
+    errors = sorted(validator.iter_errors(values), key=lambda error: list(map(str, error.path)))
+    if errors:
+        raise ConfigError(f"{where}: {_explain(errors[0])}")
+
+
+def _explain(error: Any) -> str:
+    dotted = ".".join(str(part) for part in error.absolute_path)
+    if error.validator == "additionalProperties":
+        return _unknown_key(error, dotted)
+    if error.validator == "required":
+        missing = next(k for k in error.validator_value if k not in error.instance)
+        about = error.schema["properties"].get(missing, {}).get("description", "")
+        name = f"{dotted}.{missing}" if dotted else missing
+        return f"{name} is missing; expected {about}"
+    found = "empty" if error.instance in ("", [], {}) else f"{error.instance!r}"
+    return f"{dotted} is {found}; expected {_expected(error.schema)}"
+
+
+def _unknown_key(error: Any, dotted: str) -> str:
+    known = list(error.schema["properties"])
+    unknown = next(str(key) for key in error.instance if key not in known)
+    name = f"{dotted}.{unknown}" if dotted else unknown
+    near = difflib.get_close_matches(unknown, known, n=1, cutoff=0.0)
+    hint = f"the nearest known key is {near[0]}" if near else "no key is known there"
+    return f"{name} is not a known key; {hint}"
+
+
+_NOUNS = {
+    "integer": "an integer",
+    "number": "a number",
+    "string": "a text",
+    "boolean": "true or false",
+    "array": "a list",
+    "object": "a mapping",
+    "null": "null",
+}
+
+
+def _expected(schema: dict[str, Any]) -> str:
+    if "enum" in schema:
+        return "one of " + ", ".join(str(value) for value in schema["enum"])
+    if "const" in schema:
+        return str(schema["const"])
+    kinds = schema.get("type", [])
+    kinds = [kinds] if isinstance(kinds, str) else kinds
+    words = " or ".join(_NOUNS[kind] for kind in kinds) or "another value"
+    if "string" in kinds and "pattern" in schema:
+        words += " such as 90m or 8h"
+    if "minimum" in schema:
+        words += f" of at least {schema['minimum']}"
+    if "exclusiveMinimum" in schema:
+        words += f" above {schema['exclusiveMinimum']}"
+    if schema.get("minLength") or schema.get("minItems"):
+        words += " that is not empty"
+    return words
+
+
+def _check_together(settings: Settings) -> None:
+    """Check what one schema line cannot say: settings against each other."""
+    where = settings.path.name
+    runs = settings.total_budget.runs
+    if runs is not None and settings.reserve is not None and settings.reserve >= runs:
+        raise ConfigError(
+            f"{where}: reserve is {settings.reserve}; expected less than total_budget ({runs})"
+        )
+    if settings.smoke_budget is not None and settings.smoke_budget > settings.budget:
+        raise ConfigError(
+            f"{where}: smoke_budget is {settings.smoke_budget:g}; expected at most the budget "
+            f"({settings.budget:g})"
+        )
+    notebooks = [path for path in settings.editable_files if path.endswith(".ipynb")]
+    if notebooks:
+        raise ConfigError(
+            f"{where}: editable_files holds the notebook {notebooks[0]}; expected source files. "
+            f"`jupyter nbconvert --to script {notebooks[0]}` exports it to .py"
+        )
+    for path in settings.editable_files:
+        if Path(path).is_absolute() or ".." in Path(path).parts:
+            raise ConfigError(
+                f"{where}: editable_files holds {path!r}; expected a path inside the project"
+            )
+    needs_key = settings.gate is Gate.EPOCHS and "{budget}" not in settings.run_cmd
+    if needs_key and settings.budget_key is None:
+        raise ConfigError(
+            f"{where}: budget_key is missing and run_cmd has no {{budget}}; expected one of them, "
+            "or a child could train as long as it likes"
+        )

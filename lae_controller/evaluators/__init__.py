@@ -1,0 +1,75 @@
+"""The Evaluator seam: one training run of one program, and what it gave."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol
+
+from lae_controller.program import Artifacts, Reason
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """One run that is asked for.
+
+    Attributes:
+        name: ``smoke``, ``full``, or ``full-2`` and so on for repeats.
+        budget: in the unit of ``gate``.
+        seed: training seed, handed over where the project can take one.
+        limit: wall-clock seconds until SIGTERM; None for no limit.
+    """
+
+    name: str
+    budget: float
+    seed: int
+    limit: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Measurement:
+    """What one run gave.
+
+    Attributes:
+        metric: None if the run failed.
+        reason, detail: why it failed.
+        params: trainable parameters, if the run reported them.
+        seconds: wall-clock, measured outside the run.
+        metric_lines: how many lines of the output held the metric.
+    """
+
+    metric: float | None
+    reason: Reason | None = None
+    detail: str = ""
+    params: int | None = None
+    seconds: float = 0.0
+    metric_lines: int = 0
+    artifacts: Artifacts = field(default_factory=Artifacts)
+
+
+class Evaluator(Protocol):
+    """Measures one program once.
+
+    Called from several threads at once, each with folders of its own. A bad child is a
+    Measurement with a reason, never an exception. A run that was finished before (same code,
+    budget and seed) and whose outcome is still there is read, not run again.
+    """
+
+    def measure(self, program: Path, digest: str, folder: Path, stage: Stage) -> Measurement:
+        """Run ``program`` for one stage.
+
+        Args:
+            program: a complete program directory; it is not changed.
+            digest: identity of its code.
+            folder: where the run's copy, log and outcome go.
+            stage: which run.
+
+        Raises:
+            Interrupted: if the run was cut off because everything is being ended.
+            PrerequisiteError: if the machine failed, not the child.
+        """
+        ...
+
+
+class Interrupted(Exception):  # noqa: N818 - a condition, not an error
+    """The run was cut off from outside; it counts for nothing and is run again on resume."""

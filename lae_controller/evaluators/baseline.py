@@ -1,0 +1,325 @@
+"""What has to be known before any child: does the project train here, and how does it score?
+
+The runs made here are charged to the budget and kept, so that ``check`` and ``run`` share them.
+"""
+
+from __future__ import annotations
+
+import os
+import statistics
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from lae_controller.codec import decode, encode
+from lae_controller.config import Gate, Settings
+from lae_controller.errors import ConfigError, RefusedError
+from lae_controller.evaluators import Evaluator, Measurement, Stage
+from lae_controller.evaluators.cascade import Plan
+from lae_controller.evolve_blocks import find_blocks
+from lae_controller.files import read_json, remove_tree, write_json
+from lae_controller.normal_form import digest as digest_of
+from lae_controller.program import Artifacts, Reason, child_id
+from lae_controller.sandbox.command import check_keys, number_text
+from lae_controller.sandbox.programs import build, editable_paths, read_program
+from lae_controller.sandbox.snapshot import Snapshot, survey, take
+
+Say = Callable[[str], None]
+
+BASELINE_ID = child_id(0, 0, 0)
+_CHECKPOINTS = frozenset(".pt .pth .ckpt .pkl .h5 .keras .safetensors .msgpack .joblib".split())
+_SHORTEST_LIMIT_S = 60.0
+_LIMIT_FACTOR = 5.0
+_SHORTEST_STARTUP_S = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class Baseline:
+    """The project as it was found, and how it scores.
+
+    Attributes:
+        editable: the files that may change, in path order.
+        digest: normal form of their content.
+        smoke_budget: the one at which a metric appears, in the unit of ``gate``.
+        smoke_metric: None if the smoke run would be as long as the full one.
+        metrics: one full run each, first seed first.
+        limit: seconds a run may take before SIGTERM.
+        full_seconds, smoke_seconds: wall-clock of one run.
+        budget_effect: whether smoke and full run differ, as they must when the injected budget
+            takes effect; None if there was nothing to compare.
+        outputs: what runs create in their directory; left out of every program.
+        charge: what all this cost, in full runs.
+        notes: what was left out or linked, and why.
+    """
+
+    editable: tuple[str, ...]
+    digest: str
+    smoke_budget: float
+    smoke_metric: float | None
+    metrics: tuple[float, ...]
+    params: int | None
+    limit: float
+    full_seconds: float
+    smoke_seconds: float
+    metric_lines: int
+    budget_effect: bool | None
+    outputs: tuple[str, ...]
+    charge: float
+    notes: tuple[str, ...]
+    artifacts: Artifacts
+
+    @property
+    def metric(self) -> float:
+        """Mean of the full runs."""
+        return statistics.fmean(self.metrics)
+
+    @property
+    def spread(self) -> float | None:
+        """Standard deviation of the full runs; None if there was only one."""
+        return statistics.stdev(self.metrics) if len(self.metrics) > 1 else None
+
+    def plan(self, settings: Settings) -> Plan:
+        """Return how every child is to be measured."""
+        seed = settings.evolution.seed
+        smoke = None
+        if self.smoke_metric is not None:
+            limit = _limit(settings, self.smoke_budget, self.limit)
+            smoke = Stage("smoke", self.smoke_budget, seed, limit)
+        return Plan(
+            smoke=smoke,
+            full=Stage("full", settings.budget, seed, self.limit),
+            smoke_charge=min(1.0, self.smoke_budget / settings.budget) if smoke else 0.0,
+            direction=settings.direction,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A snapshot of the project with its baseline."""
+
+    snapshot: Snapshot
+    baseline: Baseline
+
+
+def load_prepared(settings: Settings) -> Prepared | None:
+    """Return what an earlier ``check`` or ``run`` prepared; None if nothing is there yet.
+
+    Raises:
+        ConfigError: if settings that make metrics comparable were changed since.
+    """
+    value = read_json(settings.lae_dir / "base.json")
+    if value is None:
+        return None
+    _check_fixed(settings, value["fixed"])
+    snapshot = Snapshot.from_json(value["snapshot"])
+    return Prepared(snapshot, decode(Baseline, value["baseline"]))
+
+
+def _check_fixed(settings: Settings, then: dict[str, Any]) -> None:
+    now = settings.fixed()
+    for key, value in now.items():
+        if then.get(key) != value:
+            raise ConfigError(
+                f"{settings.path.name}: {key} is {value!r}, but this run began with "
+                f"{then.get(key)!r}; metrics measured under both could not be compared. Put the "
+                "old value back, or choose another sandbox_root to begin anew"
+            )
+
+
+def prepare(settings: Settings, evaluator: Evaluator, say: Say) -> Prepared:
+    """Take the snapshot and run the baseline, or load both if that was done before.
+
+    Raises:
+        ConfigError: if the settings do not fit the project.
+        RefusedError: if the baseline gives no metric.
+    """
+    there = load_prepared(settings)
+    if there is not None:
+        return there
+    preparation = _Preparation(settings, evaluator, say)
+    prepared = preparation.run()
+    write_json(
+        settings.lae_dir / "base.json",
+        {
+            "fixed": settings.fixed(),
+            "snapshot": prepared.snapshot.to_json(),
+            "baseline": encode(prepared.baseline),
+        },
+    )
+    remove_tree(settings.lae_dir / "runs" / BASELINE_ID)
+    return prepared
+
+
+class _Preparation:
+    """The steps of ``prepare``, with what they share."""
+
+    def __init__(self, settings: Settings, evaluator: Evaluator, say: Say) -> None:
+        self.settings = settings
+        self.evaluator = evaluator
+        self.say = say
+        self.base = settings.lae_dir / "base"
+        self.program = settings.lae_dir / "programs" / BASELINE_ID
+        self.runs = settings.lae_dir / "runs" / BASELINE_ID
+        self.charge = 0.0
+        self.digest = ""
+        self.editable: tuple[str, ...] = ()
+
+    def run(self) -> Prepared:
+        settings = self.settings
+        snapshot = self.settle(tuple(settings.outputs or ()))
+        smoke_budget, smoke = self.smoke(settings.derived_smoke_budget)
+        created, stale = self.leftovers()
+        if stale and settings.outputs is None:
+            self.say(f"left out of every program, as runs write them: {', '.join(stale)}")
+            snapshot = self.settle(tuple(stale))
+            remove_tree(self.runs)  # that run began from what is now left out
+            smoke_budget, smoke = self.smoke(smoke_budget)
+        metrics, full = self.full_runs()
+        whole = smoke_budget >= settings.budget
+        baseline = Baseline(
+            editable=self.editable,
+            digest=self.digest,
+            smoke_budget=smoke_budget,
+            smoke_metric=None if whole else smoke.metric,
+            metrics=metrics,
+            params=full.params,
+            limit=_limit(settings, settings.budget, _derived_limit(settings, full.seconds)),
+            full_seconds=full.seconds,
+            smoke_seconds=smoke.seconds,
+            metric_lines=full.metric_lines,
+            budget_effect=None if whole else _differ(smoke, full),
+            outputs=tuple(created),
+            charge=self.charge,
+            notes=snapshot.notes,
+            artifacts=full.artifacts,
+        )
+        return Prepared(snapshot, baseline)
+
+    def settle(self, outputs: tuple[str, ...]) -> Snapshot:
+        """Take the snapshot without ``outputs`` and build the baseline's program from it."""
+        settings = self.settings
+        snapshot = survey(
+            settings.root,
+            data_paths=settings.data_paths,
+            leave_out=(*settings.exclude, *outputs),
+            skip=[settings.sandbox_dir],
+        )
+        self.editable = tuple(editable_paths(snapshot, settings.editable_files))
+        take(settings.root, snapshot, self.base)
+        build(snapshot, self.base, self.program)
+        files = read_program(self.program, snapshot, self.editable)
+        for path, text in files.items():
+            find_blocks(path, text)  # malformed markers are named before anything runs
+        problems = check_keys(settings, self.program)
+        if problems:
+            raise ConfigError(f"{settings.path.name}: {problems[0]}")
+        self.digest = digest_of(files)
+        return snapshot
+
+    def smoke(self, budget: float) -> tuple[float, Measurement]:
+        """Run the smoke stage, with twice the budget as long as no metric appears."""
+        while True:
+            stage = Stage(
+                "smoke", budget, self.settings.evolution.seed, _limit(self.settings, budget, None)
+            )
+            found = self.evaluator.measure(self.program, self.digest, self.runs, stage)
+            self.charge += min(1.0, budget / self.settings.budget)
+            if found.metric is not None:
+                return budget, found
+            if found.reason is not Reason.NO_METRIC or budget >= self.settings.budget:
+                raise RefusedError(self._refusal("smoke", budget, found))
+            budget = min(self.settings.budget, budget * 2)
+            self.say(f"no metric in the smoke run; its budget goes up to {number_text(budget)}")
+
+    def full_runs(self) -> tuple[tuple[float, ...], Measurement]:
+        """Run the baseline in full, ``baseline_runs`` times on consecutive seeds."""
+        settings = self.settings
+        found: list[Measurement] = []
+        for repeat in range(settings.confirm.baseline_runs):
+            name = "full" if repeat == 0 else f"full-{repeat + 1}"
+            seconds = found[0].seconds if found else None
+            limit = _limit(settings, settings.budget, _derived_limit(settings, seconds))
+            stage = Stage(name, settings.budget, settings.evolution.seed + repeat, limit)
+            run = self.evaluator.measure(self.program, self.digest, self.runs, stage)
+            self.charge += 1.0
+            if run.metric is None:
+                raise RefusedError(self._refusal(name, settings.budget, run))
+            self.say(f"baseline {name}: {settings.metric} {run.metric:g} in {run.seconds:.1f} s")
+            found.append(run)
+        return tuple(run.metric for run in found if run.metric is not None), found[0]
+
+    def leftovers(self) -> tuple[list[str], list[str]]:
+        """Return (what the smoke run created, what of the snapshot it wrote or would resume)."""
+        work = self.runs / "smoke" / "work"
+        created, changed = _written(work, self.program)
+        keys = (self.settings.budget_key or "", self.settings.seed_key or "")
+        edited = {key.split(":")[0] for key in keys} | set(self.editable)
+        stale = [path for path in changed if path not in edited]
+        for path in [*created, *stale]:
+            folder, suffix = self.program / PurePosixPath(path).parent, PurePosixPath(path).suffix
+            if suffix in _CHECKPOINTS and folder.is_dir():
+                siblings = folder.glob(f"*{suffix}")
+                stale += [item.relative_to(self.program).as_posix() for item in siblings]
+        return created, sorted(set(stale))
+
+    def _refusal(self, stage: str, budget: float, found: Measurement) -> str:
+        reason = found.reason.value if found.reason else "unknown"
+        return (
+            f"the baseline's {stage} run (budget {number_text(budget)}) gave no usable "
+            f"{self.settings.metric}: {reason}: {found.detail}\n"
+            f"Expected {self.settings.run_cmd!r} to train and to report {self.settings.metric!r}. "
+            "Mend run_cmd, metric, metric_pattern or the project; nothing was spent on children"
+        )
+
+
+def _differ(smoke: Measurement, full: Measurement) -> bool:
+    """Say whether two runs of unlike budgets show in any way that they were unlike."""
+    return (
+        smoke.metric != full.metric
+        or smoke.artifacts.curve != full.artifacts.curve
+        or smoke.metric_lines != full.metric_lines
+        or full.seconds > 1.5 * smoke.seconds + 1.0
+    )
+
+
+def _written(work: Path, program: Path) -> tuple[list[str], list[str]]:
+    """Return the files a run created, and those of the program that it changed."""
+    created, changed = [], []
+    for folder, subfolders, names in os.walk(work):
+        subfolders[:] = [name for name in subfolders if name != "__pycache__"]
+        for name in names:
+            path = Path(folder, name)
+            relative = path.relative_to(work).as_posix()
+            original = program / relative
+            if path.is_symlink():
+                continue
+            if not original.exists():
+                created.append(relative)
+            elif path.suffix != ".py" and path.read_bytes() != original.read_bytes():
+                changed.append(relative)
+    return sorted(created), sorted(changed)
+
+
+def _derived_limit(settings: Settings, seconds: float | None) -> float | None:
+    """Return the limit of a full run, given how long the baseline took; None if not yet known."""
+    if settings.run_timeout is not None:
+        return settings.run_timeout
+    if settings.gate is Gate.TIME:
+        beyond = 0.0 if seconds is None else max(0.0, seconds - settings.budget)
+        return settings.budget + max(_SHORTEST_STARTUP_S, 0.1 * settings.budget, 1.5 * beyond)
+    return None if seconds is None else max(_SHORTEST_LIMIT_S, _LIMIT_FACTOR * seconds)
+
+
+def _limit(settings: Settings, budget: float, full: float | None) -> float:
+    """Return the seconds a run of ``budget`` may take.
+
+    Args:
+        full: the limit of a full run; None if nothing is known yet: then a day.
+    """
+    full = _derived_limit(settings, None) if full is None else full
+    if full is None:
+        return 86400.0
+    if settings.gate is Gate.TIME and settings.run_timeout is None:
+        return budget + (full - settings.budget)
+    return full

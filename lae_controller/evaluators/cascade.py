@@ -1,0 +1,109 @@
+"""The cascade: a short smoke run, a gate against the parent, and the full run."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from lae_controller.evaluators import Evaluator, Measurement, Stage
+from lae_controller.program import Direction, Evaluation, Reason, Status
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """How every child of a run is measured.
+
+    Attributes:
+        smoke: None if a smoke run would be as long as the full one.
+        smoke_charge: what a smoke run costs, in full runs.
+    """
+
+    smoke: Stage | None
+    full: Stage
+    smoke_charge: float
+    direction: Direction
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """One child to evaluate; plain data, so that it can travel to another machine.
+
+    Attributes:
+        program: its frozen directory.
+        folder: where its runs go.
+        parent_smoke: the parent's smoke metric, which the child's must reach; None: no gate.
+    """
+
+    child_id: str
+    attempt: int
+    program: Path
+    digest: str
+    folder: Path
+    plan: Plan
+    parent_smoke: float | None
+
+
+def evaluate(job: Job, evaluator: Evaluator) -> Evaluation:
+    """Run the stages of ``job`` until one fails or all are done; never raises for a bad child.
+
+    Raises:
+        Interrupted: if it was cut off; nothing counts then.
+        PrerequisiteError: if the machine failed.
+    """
+    plan = job.plan
+    if plan.smoke is None:
+        full = evaluator.measure(job.program, job.digest, job.folder, plan.full)
+        return _finish(full, full.metric, charge=1.0, seconds=full.seconds)
+    smoke = evaluator.measure(job.program, job.digest, job.folder, plan.smoke)
+    if smoke.metric is None:
+        return _crash(smoke, None, plan.smoke_charge, smoke.seconds)
+    if not passes_gate(smoke.metric, job.parent_smoke, plan.direction):
+        return Evaluation(
+            status=Status.SMOKE_DROPPED,
+            smoke_metric=smoke.metric,
+            detail=f"smoke {smoke.metric!r} is worse than the parent's {job.parent_smoke!r}",
+            params=smoke.params,
+            charge=plan.smoke_charge,
+            seconds=smoke.seconds,
+            artifacts=smoke.artifacts,
+        )
+    full = evaluator.measure(job.program, job.digest, job.folder, plan.full)
+    charge = plan.smoke_charge + 1.0
+    return _finish(full, smoke.metric, charge, smoke.seconds + full.seconds)
+
+
+def passes_gate(child: float, parent: float | None, direction: Direction) -> bool:
+    """Say whether a child's smoke metric is at least its parent's (contracts, section 6)."""
+    return parent is None or direction.fitness(child) >= direction.fitness(parent)
+
+
+def _finish(
+    full: Measurement, smoke_metric: float | None, charge: float, seconds: float
+) -> Evaluation:
+    if full.metric is None:
+        return _crash(full, smoke_metric, charge, seconds)
+    return Evaluation(
+        status=Status.EVALUATED,
+        smoke_metric=smoke_metric,
+        metric=full.metric,
+        params=full.params,
+        charge=charge,
+        seconds=seconds,
+        repeats=(full.metric,),
+        artifacts=full.artifacts,
+    )
+
+
+def _crash(run: Measurement, smoke: float | None, charge: float, seconds: float) -> Evaluation:
+    if run.reason is Reason.ENVIRONMENT:
+        charge = 0.0  # the machine's fault: it is tried again and costs the child nothing
+    return Evaluation(
+        status=Status.CRASH,
+        smoke_metric=smoke,
+        reason=run.reason,
+        detail=run.detail,
+        params=run.params,
+        charge=charge,
+        seconds=seconds,
+        artifacts=run.artifacts,
+    )

@@ -1,0 +1,73 @@
+"""Evaluations on this machine: one thread a slot, each waiting for its own process tree."""
+
+from __future__ import annotations
+
+import queue
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+
+from lae_controller.evaluators.cascade import Job
+from lae_controller.program import Evaluation
+from lae_controller.sandbox.launch import Lifelines
+
+
+class LocalExecutor:
+    """``slots`` jobs at a time in threads of this process (see ``Executor``)."""
+
+    def __init__(
+        self, evaluate: Callable[[Job], Evaluation], slots: int, lifelines: Lifelines
+    ) -> None:
+        self._evaluate = evaluate
+        self._slots = slots
+        self._lifelines = lifelines
+        self._pool = ThreadPoolExecutor(max_workers=slots, thread_name_prefix="lae-slot")
+        self._futures: dict[str, Future[Evaluation]] = {}
+        self._ended: queue.SimpleQueue[str] = queue.SimpleQueue()
+        self._lock = threading.Lock()
+        self._running: dict[str, None] = {}
+
+    def capacity(self) -> int:
+        """Return the number of slots."""
+        return self._slots
+
+    def submit(self, job: Job) -> str:
+        """Queue a job."""
+        attempt = f"{job.child_id}.{job.attempt}"
+        future = self._pool.submit(self._work, attempt, job)
+        self._futures[attempt] = future
+        future.add_done_callback(lambda _: self._ended.put(attempt))
+        return attempt
+
+    def _work(self, attempt: str, job: Job) -> Evaluation:
+        with self._lock:
+            self._running[attempt] = None
+        try:
+            return self._evaluate(job)
+        finally:
+            with self._lock:
+                self._running.pop(attempt, None)
+
+    def poll(self, timeout: float) -> tuple[str, ...]:
+        """Return the attempts that ended since the last call."""
+        ended: list[str] = []
+        try:
+            ended.append(self._ended.get(timeout=timeout))
+            while True:
+                ended.append(self._ended.get_nowait())
+        except queue.Empty:
+            return tuple(ended)
+
+    def running(self) -> tuple[str, ...]:
+        """Return the attempts that hold a slot now."""
+        with self._lock:
+            return tuple(self._running)
+
+    def collect(self, attempt: str) -> Evaluation:
+        """Return the evaluation of an attempt that ended, or raise what ended it."""
+        return self._futures.pop(attempt).result()
+
+    def close(self) -> None:
+        """Cut all lifelines and wait for the threads."""
+        self._lifelines.end_all()
+        self._pool.shutdown(wait=True, cancel_futures=True)

@@ -1,0 +1,356 @@
+"""The ledgers of a run: the journal, which is the truth, and its two public views.
+
+    journal.jsonl   one event a line, appended and fsynced; the state is a fold over it
+    history.tsv     every child once, in the order in which it was told
+    archive.tsv     the current elites
+
+Nothing here is overwritten when it cannot be read: a torn last line is cut off (a copy is kept
+in ``salvaged/``), an empty or zeroed file is moved there, and anything else is a LedgerError.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from lae_controller.errors import LedgerError
+from lae_controller.files import append_durably, make_folder, write_atomic
+from lae_controller.program import Cell, parse_child_id
+
+Event = dict[str, Any]
+Say = Callable[[str], None]
+
+HISTORY_HEADER = (
+    "gen",
+    "island",
+    "parent_id",
+    "child_id",
+    "smoke_metric",
+    "full_metric",
+    "status",
+    "kept",
+    "cell",
+)
+ARCHIVE_HEADER = (
+    "island",
+    "cell",
+    "metric",
+    "child_id",
+    "parent_id",
+    "sandbox_path",
+    "complexity",
+    "diversity",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class HistoryRow:
+    """One line of ``history.tsv``."""
+
+    gen: int
+    island: int
+    parent_id: str | None
+    child_id: str
+    smoke_metric: float | None
+    full_metric: float | None
+    status: str
+    kept: bool
+    cell: Cell | None
+
+    def fields(self) -> tuple[str, ...]:
+        """Return the texts of the columns."""
+        return (
+            str(self.gen),
+            str(self.island),
+            self.parent_id or "-",
+            self.child_id,
+            number(self.smoke_metric),
+            number(self.full_metric),
+            self.status,
+            "y" if self.kept else "n",
+            cell_text(self.cell),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class ArchiveRow:
+    """One line of ``archive.tsv``; complexity is text such as ``2.1M`` or ``180loc``."""
+
+    island: int
+    cell: Cell | None
+    metric: float
+    child_id: str
+    parent_id: str | None
+    sandbox_path: str
+    complexity: str
+    diversity: float
+
+    def fields(self) -> tuple[str, ...]:
+        """Return the texts of the columns."""
+        return (
+            str(self.island),
+            cell_text(self.cell),
+            number(self.metric),
+            self.child_id,
+            self.parent_id or "-",
+            self.sandbox_path,
+            self.complexity,
+            f"{self.diversity:.4f}",
+        )
+
+
+def number(value: float | None) -> str:
+    """Write a metric so that reading gives the same float back; ``-`` for none."""
+    return "-" if value is None else repr(float(value))
+
+
+def cell_text(cell: Cell | None) -> str:
+    """Write a cell as ``(c,d)``; ``-`` for none."""
+    return "-" if cell is None else f"({cell[0]},{cell[1]})"
+
+
+def complexity_text(value: float, unit: str) -> str:
+    """Write a complexity for people: ``610``, ``12.3k``, ``2.1M`` parameters, or ``180loc``."""
+    if unit == "loc":
+        return f"{int(value)}loc"
+    for factor, suffix in ((1e9, "B"), (1e6, "M"), (1e3, "k")):
+        if value >= factor:
+            return f"{value / factor:.3g}{suffix}"
+    return str(int(value))
+
+
+def parse_complexity(text: str) -> tuple[float, str]:
+    """Read what ``complexity_text`` wrote: (value, ``params`` or ``loc``)."""
+    if text.endswith("loc"):
+        return float(text.removesuffix("loc")), "loc"
+    factor = {"k": 1e3, "M": 1e6, "B": 1e9}.get(text[-1:], 1.0)
+    return float(text.rstrip("kMB")) * factor, "params"
+
+
+class Ledger:
+    """The ledger files of one ``lae/`` directory. Only the holder of its lock may write."""
+
+    def __init__(self, folder: Path, say: Say) -> None:
+        self.folder = folder
+        self.journal = folder / "journal.jsonl"
+        self.history = folder / "history.tsv"
+        self.archive = folder / "archive.tsv"
+        self._say = say
+
+    # -- journal -----------------------------------------------------------------------------
+
+    def append(self, events: Sequence[Event]) -> None:
+        """Append events as a whole and make them durable."""
+        lines = [json.dumps(event, allow_nan=False, ensure_ascii=False) for event in events]
+        append_durably(self.journal, "".join(line + "\n" for line in lines).encode("utf-8"))
+
+    def read_journal(self, *, mend: bool) -> list[Event] | None:
+        """Return all events; None if there is no journal to go by.
+
+        Args:
+            mend: whether a torn last line may be cut off, and an emptied file moved aside.
+
+        Raises:
+            LedgerError: if a line before the last does not parse.
+        """
+        raw = self._content(self.journal, mend=mend)
+        if raw is None:
+            return None
+        lines, torn = _split(raw)
+        events: list[Event] = []
+        for index, line in enumerate(lines):
+            try:
+                event = json.loads(line)
+                event["event"].upper()  # every event has a name
+                events.append(event)
+            except (ValueError, KeyError, TypeError, AttributeError):
+                raise LedgerError(_damaged(self.journal, index + 1, line, "a JSON event")) from None
+        if torn is not None and mend:
+            self._cut(self.journal, raw, torn)
+        return events
+
+    # -- views -------------------------------------------------------------------------------
+
+    def append_history(self, rows: Iterable[HistoryRow]) -> None:
+        """Append rows to ``history.tsv``, with its header if the file is new."""
+        text = "".join(_line(row.fields()) for row in rows)
+        if not self.history.exists():
+            text = _line(HISTORY_HEADER) + text
+        append_durably(self.history, text.encode("utf-8"))
+
+    def write_history(self, rows: Iterable[HistoryRow]) -> None:
+        """Replace ``history.tsv``."""
+        write_atomic(self.history, _table(HISTORY_HEADER, rows))
+
+    def write_archive(self, rows: Iterable[ArchiveRow]) -> None:
+        """Replace ``archive.tsv``."""
+        write_atomic(self.archive, _table(ARCHIVE_HEADER, rows))
+
+    def read_history(self, *, mend: bool) -> list[HistoryRow] | None:
+        """Return the rows of ``history.tsv``; None if it is missing or was emptied.
+
+        Raises:
+            LedgerError: if a row does not parse.
+        """
+        return self._read(self.history, HISTORY_HEADER, _history_row, mend=mend)
+
+    def read_archive(self, *, mend: bool) -> list[ArchiveRow] | None:
+        """Return the rows of ``archive.tsv``; None if it is missing or was emptied.
+
+        Raises:
+            LedgerError: if a row does not parse.
+        """
+        return self._read(self.archive, ARCHIVE_HEADER, _archive_row, mend=mend)
+
+    def _read(
+        self,
+        path: Path,
+        header: tuple[str, ...],
+        parse: Callable[[list[str]], Any],
+        *,
+        mend: bool,
+    ) -> list[Any] | None:
+        raw = self._content(path, mend=mend)
+        if raw is None:
+            return None
+        lines, torn = _split(raw)
+        rows = []
+        for index, line in enumerate(lines):
+            fields = line.split("\t")
+            if tuple(fields) == header:
+                if index > 0:
+                    self._say(f"{path}:{index + 1}: a stray header row; skipped")
+                continue
+            try:
+                rows.append(parse(fields))
+            except (ValueError, TypeError):
+                expected = f"{len(header)} columns ({' '.join(header)})"
+                raise LedgerError(_damaged(path, index + 1, line, expected)) from None
+        if torn is not None and mend:
+            self._cut(path, raw, torn)
+        return rows
+
+    def mend_view(self, path: Path, expected: bytes, what: str) -> None:
+        """Make a view equal to what the journal says, keeping a copy of what was there."""
+        there = path.read_bytes() if path.exists() else None
+        if there == expected:
+            return
+        if there:
+            self._keep(path, there)
+        write_atomic(path, expected)
+        self._say(f"{path}: rebuilt from {self.journal.name} ({what})")
+
+    # -- what cannot be read -----------------------------------------------------------------
+
+    def _content(self, path: Path, *, mend: bool) -> bytes | None:
+        try:
+            raw = path.read_bytes()
+        except FileNotFoundError:
+            return None
+        if raw.strip(b"\0"):
+            return raw
+        if mend:
+            self._keep(path, raw)
+            path.unlink()
+            self._say(f"{path}: empty or zeroed; moved to {self.folder.name}/salvaged")
+        return None
+
+    def _cut(self, path: Path, raw: bytes, torn: int) -> None:
+        self._keep(path, raw[torn:])
+        with path.open("r+b") as stream:
+            stream.truncate(torn)
+            stream.flush()
+            os.fsync(stream.fileno())
+        self._say(f"{path}: a torn last line ({len(raw) - torn} bytes) was cut off")
+
+    def _keep(self, path: Path, raw: bytes) -> None:
+        folder = self.folder / "salvaged"
+        make_folder(folder)
+        write_atomic(folder / f"{path.name}.{time.time_ns()}", raw)
+
+
+def _split(raw: bytes) -> tuple[list[str], int | None]:
+    """Return the whole lines, and the offset of a torn last one (or None)."""
+    end = raw.rfind(b"\n") + 1
+    lines = raw[:end].decode("utf-8", "replace").split("\n")[:-1]
+    return lines, None if end == len(raw) else end
+
+
+def _damaged(path: Path, line: int, found: str, expected: str) -> str:
+    return (
+        f"{path}:{line}: does not parse: {found[:80]!r}; expected {expected}. Nothing was "
+        "overwritten; mend that line by hand, or move the file away to go on from the others"
+    )
+
+
+def _line(fields: Sequence[str]) -> str:
+    clean = [" ".join(field.split()) if set(field) & set("\t\n\r") else field for field in fields]
+    return "\t".join(clean) + "\n"
+
+
+def _table(header: Sequence[str], rows: Iterable[HistoryRow | ArchiveRow]) -> bytes:
+    return (_line(header) + "".join(_line(row.fields()) for row in rows)).encode("utf-8")
+
+
+def history_bytes(rows: Iterable[HistoryRow]) -> bytes:
+    """Return what ``history.tsv`` holds for these rows."""
+    return _table(HISTORY_HEADER, rows)
+
+
+def archive_bytes(rows: Iterable[ArchiveRow]) -> bytes:
+    """Return what ``archive.tsv`` holds for these rows."""
+    return _table(ARCHIVE_HEADER, rows)
+
+
+def _optional(text: str) -> str | None:
+    return None if text == "-" else text
+
+
+def _number(text: str) -> float | None:
+    return None if text == "-" else float(text)
+
+
+def _cell(text: str) -> Cell | None:
+    if text == "-":
+        return None
+    complexity, diversity = text.removeprefix("(").removesuffix(")").split(",")
+    return int(complexity), int(diversity)
+
+
+def _history_row(fields: list[str]) -> HistoryRow:
+    gen, island, parent, child, smoke, full, status, kept, cell = fields
+    parse_child_id(child)
+    if kept not in ("y", "n"):
+        raise ValueError(kept)
+    return HistoryRow(
+        int(gen),
+        int(island),
+        _optional(parent),
+        child,
+        _number(smoke),
+        _number(full),
+        status,
+        kept == "y",
+        _cell(cell),
+    )
+
+
+def _archive_row(fields: list[str]) -> ArchiveRow:
+    island, cell, metric, child, parent, path, complexity, diversity = fields
+    parse_child_id(child)
+    parse_complexity(complexity)
+    return ArchiveRow(
+        int(island),
+        _cell(cell),
+        float(metric),
+        child,
+        _optional(parent),
+        path,
+        complexity,
+        float(diversity),
+    )

@@ -1,0 +1,83 @@
+"""One controller a sandbox: a lock that is gone with the process that held it."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import time
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from filelock import FileLock, Timeout
+
+from lae_controller.errors import LockedError
+from lae_controller.files import cannot_write, make_folder, read_json, write_atomic
+
+
+class ControllerLock:
+    """Held for the life of a controller; the holder's pid and host lie beside it."""
+
+    def __init__(self, lae_dir: Path) -> None:
+        self._folder = lae_dir
+        self._note = lae_dir / "controller.json"
+        self._lock = FileLock(str(lae_dir / "lock"))
+
+    def __enter__(self) -> ControllerLock:
+        """Take the lock at once or not at all.
+
+        Raises:
+            LockedError: if another controller holds it; names its pid and host.
+            PrerequisiteError: if the folder cannot be written.
+        """
+        make_folder(self._folder)
+        try:
+            self._lock.acquire(timeout=0)
+        except Timeout:
+            raise LockedError(_held(self._folder, holder(self._folder))) from None
+        except OSError as error:
+            raise cannot_write(self._folder, error) from error
+        note = {"pid": os.getpid(), "host": socket.gethostname(), "since": time.time()}
+        try:
+            write_atomic(self._note, json.dumps(note) + "\n")
+        except BaseException:
+            self._lock.release()
+            raise
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Let go; the lock file itself stays."""
+        self._lock.release()
+
+
+def _held(folder: Path, note: dict[str, Any]) -> str:
+    return (
+        f"{folder}: another controller works here (pid {note.get('pid', '?')} on "
+        f"{note.get('host', '?')}). Wait for it, ask it to finish with `lae stop`, or choose "
+        "another sandbox_root"
+    )
+
+
+def holder(lae_dir: Path) -> dict[str, Any]:
+    """Return what is known of the latest holder: pid, host, since; empty if nothing is."""
+    value = read_json(lae_dir / "controller.json")
+    return value if isinstance(value, dict) else {}
+
+
+def is_held(lae_dir: Path) -> bool:
+    """Say whether a controller works in this folder now."""
+    if not (lae_dir / "lock").exists():
+        return False
+    probe = FileLock(str(lae_dir / "lock"))
+    try:
+        probe.acquire(timeout=0)
+    except (Timeout, OSError):
+        return True
+    probe.release()
+    return False

@@ -1,0 +1,51 @@
+"""The Mutator seam: a task in, one proposed change out."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping
+from importlib import import_module
+from typing import Protocol
+
+from lae_controller.errors import ConfigError
+from lae_controller.program import Mutation, Task
+
+MUTATORS: Mapping[str, str] = {
+    "offline": "lae_controller.mutators.offline:OfflineMutator",
+}
+"""Backend name -> ``module:Class``; the class is made without arguments."""
+
+
+class Mutator(Protocol):
+    """Proposes one child of the parent in a task.
+
+    The contract of every backend:
+
+    - ``change`` is one SEARCH/REPLACE text that applies to ``task.files`` as it is, or is
+      empty when nothing could be proposed; it never changes nothing.
+    - It touches only files that match ``task.editable``, only between evolve markers where
+      a file has them, and no line that ``task.protected`` names.
+    - Every draw comes from ``rng``; a backend that needs no service returns the same
+      mutation for the same task and state of ``rng``.
+    - ``summary`` is one line without tab, newline or comma.
+    - It is called in a process of its own, once for each child, several at a time: it keeps
+      no state between calls and writes no file.
+    """
+
+    def mutate(self, task: Task, rng: random.Random) -> Mutation:
+        """Return one proposed change to ``task.files``."""
+        ...
+
+
+def load_mutator(backend: str) -> Mutator:
+    """Return a Mutator of the backend called ``backend``.
+
+    Raises:
+        ConfigError: if there is no such backend.
+    """
+    if backend not in MUTATORS:
+        known = ", ".join(sorted(MUTATORS))
+        raise ConfigError(f"mutator.backend is {backend!r}; expected one of: {known}")
+    module, _, name = MUTATORS[backend].partition(":")
+    mutator: Mutator = vars(import_module(module))[name]()
+    return mutator

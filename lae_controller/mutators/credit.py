@@ -1,0 +1,35 @@
+"""How well each mutation operator has done lately."""
+
+from __future__ import annotations
+
+from lae_controller.program import Credit
+
+HALF_LIFE = 40.0
+"""Children after which an observation counts half."""
+
+
+class OperatorCredits:
+    """A fold over told children: for each operator, how many it made and how many were kept.
+
+    The same children told in the same order give the same numbers, so that a replayed run
+    goes on as an uninterrupted one.
+    """
+
+    def __init__(self, half_life: float = HALF_LIFE) -> None:
+        self._decay = 0.5 ** (1.0 / half_life)
+        self._tried: dict[str, float] = {}
+        self._paid: dict[str, float] = {}
+
+    def tell(self, operator: str, kept: bool) -> None:
+        """Count one child; all earlier ones lose a little weight. ``-`` is no operator."""
+        if operator in ("", "-"):
+            return
+        for counts in (self._tried, self._paid):
+            for name in counts:
+                counts[name] *= self._decay
+        self._tried[operator] = self._tried.get(operator, 0.0) + 1.0
+        self._paid[operator] = self._paid.get(operator, 0.0) + float(kept)
+
+    def as_mapping(self) -> dict[str, Credit]:
+        """Return the credit of every operator told so far, by name."""
+        return {name: Credit(self._tried[name], self._paid[name]) for name in sorted(self._tried)}

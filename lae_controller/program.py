@@ -1,0 +1,351 @@
+"""The nouns that everything else speaks in: ids, tasks, changes, evaluations, records.
+
+All values are frozen. Metrics are the user's own numbers; *fitness* is the same number
+turned so that larger is better.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+
+Files = Mapping[str, str]
+"""Source texts by POSIX path relative to the project root."""
+
+_CHILD_ID = re.compile(r"g(\d+)-i(\d+)-a(\d+)")
+
+
+class Status(str, Enum):
+    """How far a child came."""
+
+    EVALUATED = "evaluated"
+    SMOKE_DROPPED = "smoke_dropped"
+    CRASH = "crash"
+
+
+class Reason(str, Enum):
+    """Why a child is not (or not yet) placed; the vocabulary of ``result.schema.json``."""
+
+    BAD_DIFF = "bad_diff"
+    NO_CHANGE = "no_change"
+    DUPLICATE = "duplicate"
+    SYNTAX = "syntax"
+    PROTECTED = "protected"
+    OUT_OF_BOUNDS = "out_of_bounds"
+    HARNESS_CHANGED = "harness_changed"
+    SHADOWED = "shadowed"
+    SUSPECT = "suspect"
+    TIMEOUT = "timeout"
+    BUDGET = "budget"
+    OOM = "oom"
+    EXIT = "exit"
+    NO_METRIC = "no_metric"
+    NON_FINITE = "non_finite"
+    OUTPUT_LIMIT = "output_limit"
+    MUTATOR_ERROR = "mutator_error"
+    REFUSED = "refused"
+    ENVIRONMENT = "environment"
+    KILLED = "killed"
+
+
+class Direction(str, Enum):
+    """Whether more or less of the metric is better."""
+
+    MAXIMIZE = "maximize"
+    MINIMIZE = "minimize"
+
+    def fitness(self, metric: float) -> float:
+        """Return the metric turned so that larger is better."""
+        return metric if self is Direction.MAXIMIZE else -metric
+
+
+class Intervention(str, Enum):
+    """What part of training a change touches (feature X9)."""
+
+    ARCHITECTURE = "architecture"
+    OPTIMISER = "optimiser"
+    SCHEDULE = "schedule"
+    DATA = "data"
+    REGULARISATION = "regularisation"
+    INIT = "init"
+    OTHER = "other"
+
+
+def child_id(gen: int, island: int, slot: int) -> str:
+    """Name the child in ``slot`` (from 0) of generation ``gen`` on ``island``."""
+    return f"g{gen}-i{island}-a{slot}"
+
+
+def parse_child_id(text: str) -> tuple[int, int, int]:
+    """Return (generation, island, slot) of an id.
+
+    Raises:
+        ValueError: if ``text`` is not of the form ``g4-i0-a1``.
+    """
+    match = _CHILD_ID.fullmatch(text)
+    if match is None:
+        raise ValueError(f"{text!r} is not a child id; expected the form g4-i0-a1")
+    gen, island, slot = (int(part) for part in match.groups())
+    return gen, island, slot
+
+
+def sort_key(identifier: str) -> tuple[int, int, int]:
+    """Order ids by generation, slot, then island: the tie-break everywhere."""
+    gen, island, slot = parse_child_id(identifier)
+    return gen, slot, island
+
+
+def rng_for(seed: int, identifier: str, purpose: str) -> random.Random:
+    """Return the random stream that belongs to one child and one purpose.
+
+    Streams do not depend on the order in which children are handled, which is what makes
+    a resumed run equal to an uninterrupted one.
+    """
+    return random.Random(f"{seed}:{identifier}:{purpose}")
+
+
+def one_line(text: str, limit: int = 200) -> str:
+    """Fold ``text`` to one line without tab, newline or comma, for the ledgers."""
+    folded = " ".join(text.replace(",", ";").split())
+    return folded if len(folded) <= limit else folded[: limit - 1].rstrip() + "…"
+
+
+@dataclass(frozen=True, slots=True)
+class Artifacts:
+    """What one child's last run left for people and for the next Mutator to read.
+
+    Attributes:
+        curve: (step, value) pairs of the loss or metric, in order of appearance.
+        per_class: scores by class name, where the output holds them.
+        log_tail: the last lines of stdout and stderr.
+        warnings: remarks such as ``non-finite number in the output``.
+    """
+
+    curve: tuple[tuple[float, float], ...] = ()
+    per_class: Mapping[str, float] = field(default_factory=dict)
+    log_tail: str = ""
+    warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Inspiration:
+    """A program shown to a Mutator beside the parent.
+
+    Attributes:
+        role: ``top`` (by metric) or ``diverse``.
+        summary: what its own change was; empty for the baseline.
+    """
+
+    child_id: str
+    metric: float
+    role: str
+    summary: str
+    files: Files
+
+
+@dataclass(frozen=True, slots=True)
+class Tried:
+    """An earlier child of the same parent, and how it ended.
+
+    Attributes:
+        outcome: ``kept``, ``not kept``, or the reason of its failure.
+        digest: normal-form digest of its code (see ``normal_form``); None if it never applied.
+    """
+
+    child_id: str
+    summary: str
+    intervention: Intervention
+    outcome: str
+    metric: float | None
+    digest: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Credit:
+    """How one mutation operator has done lately (both decay with age).
+
+    Attributes:
+        tried: children made by it.
+        paid: those of them that were kept.
+    """
+
+    tried: float
+    paid: float
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """Everything a Mutator is given to propose one child.
+
+    Attributes:
+        attempt: 0 the first time this id is asked for, one more after each interruption.
+        editable: the globs that may be changed; new files may be added anywhere else
+            except over harness and data.
+        files: the parent's editable and added files.
+        credits: operator name -> Credit, for Mutators that choose among operators.
+    """
+
+    child_id: str
+    parent_id: str
+    gen: int
+    island: int
+    attempt: int
+    seed: int
+    metric_name: str
+    direction: Direction
+    editable: tuple[str, ...]
+    protected: tuple[str, ...]
+    files: Files
+    parent_metric: float | None
+    parent_artifacts: Artifacts
+    inspirations: tuple[Inspiration, ...]
+    tried: tuple[Tried, ...]
+    credits: Mapping[str, Credit]
+
+
+@dataclass(frozen=True, slots=True)
+class Mutation:
+    """What a Mutator returns: one SEARCH/REPLACE change over one or more files.
+
+    Attributes:
+        change: the text of the change; empty if nothing could be proposed.
+        summary: one line without tab, newline or comma.
+        operator: which operator made it; ``-`` where the notion does not apply.
+    """
+
+    change: str
+    summary: str
+    intervention: Intervention
+    operator: str
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """Whom the Search chose for one child.
+
+    Attributes:
+        rule: the selection rule that picked the parent, for the record.
+        top: ids of the inspirations chosen by metric.
+        diverse: ids of those chosen for their diversity.
+    """
+
+    parent_id: str
+    rule: str
+    top: tuple[str, ...]
+    diverse: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Measures:
+    """Where a program lies on the two axes of the archive.
+
+    Attributes:
+        complexity: trainable parameters, or lines of code, by ``unit``; at least 1.
+        unit: ``params`` or ``loc``; the same for every program of a run.
+        diversity: mean normalised edit distance in [0, 1].
+    """
+
+    complexity: float
+    unit: str
+    diversity: float
+
+    @property
+    def log_complexity(self) -> float:
+        """Return log10 of the complexity, the value that is binned."""
+        return math.log10(max(self.complexity, 1.0))
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluation:
+    """What the cascade found out about one program.
+
+    Attributes:
+        smoke_metric: metric of the smoke run; None if there was none.
+        metric: metric of the full run; None unless status is EVALUATED.
+        reason, detail: why the child failed, and the sentence that says what was found.
+        params: trainable parameters, if the program reports them.
+        charge: what it cost, in full runs (see contracts, Charging).
+        seconds: wall-clock of its training runs.
+        repeats: every full metric measured so far, first one first.
+    """
+
+    status: Status
+    smoke_metric: float | None = None
+    metric: float | None = None
+    reason: Reason | None = None
+    detail: str = ""
+    params: int | None = None
+    charge: float = 0.0
+    seconds: float = 0.0
+    repeats: tuple[float, ...] = ()
+    artifacts: Artifacts = field(default_factory=Artifacts)
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """One child as it is told to the Search and written to the journal.
+
+    Attributes:
+        digest: normal-form digest of its code; None if the change never applied.
+        measures: None unless the child was evaluated.
+        elapsed: active seconds of the run so far, over all sessions.
+    """
+
+    child_id: str
+    parent_id: str | None
+    gen: int
+    island: int
+    status: Status
+    smoke_metric: float | None
+    metric: float | None
+    reason: Reason | None
+    detail: str
+    summary: str
+    intervention: Intervention
+    operator: str
+    rule: str
+    digest: str | None
+    measures: Measures | None
+    params: int | None
+    charge: float
+    seconds: float
+    elapsed: float
+    warnings: tuple[str, ...] = ()
+    repeats: tuple[float, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Elite:
+    """A program that holds a cell of an island.
+
+    Attributes:
+        fitness: larger is better.
+        metric: the same in the user's own direction.
+    """
+
+    child_id: str
+    parent_id: str | None
+    fitness: float
+    metric: float
+    measures: Measures
+
+
+Cell = tuple[int, int]
+"""(complexity bin, diversity bin)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """What became of a told child.
+
+    Attributes:
+        kept: whether it entered the map of its island.
+        cell: the cell it fell into; None unless it was evaluated.
+    """
+
+    kept: bool
+    cell: Cell | None

@@ -1,0 +1,105 @@
+"""``results/<id>.json``: what one finished child gave, durable before it is told."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from lae_controller.codec import decode, encode
+from lae_controller.config import validate
+from lae_controller.files import read_json, write_json
+from lae_controller.program import (
+    Artifacts,
+    Evaluation,
+    Intervention,
+    Reason,
+    Status,
+    one_line,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """One finished child, told or not.
+
+    Attributes:
+        digest: normal form of its code; None if its change never applied.
+    """
+
+    child_id: str
+    parent_id: str | None
+    attempt: int
+    summary: str
+    intervention: Intervention
+    operator: str
+    digest: str | None
+    evaluation: Evaluation
+
+
+def path_of(lae_dir: Path, child_id: str) -> Path:
+    """Return where the result of a child lies."""
+    return lae_dir / "results" / f"{child_id}.json"
+
+
+def to_json(result: Result) -> dict[str, Any]:
+    """Return the result in the form of ``result.schema.json``."""
+    evaluation = result.evaluation
+    return {
+        "child_id": result.child_id,
+        "parent_id": result.parent_id,
+        "approach_summary": one_line(result.summary),
+        "sandbox_path": f"lae/programs/{result.child_id}",
+        "status": evaluation.status.value,
+        "smoke_metric": evaluation.smoke_metric,
+        "metric": evaluation.metric,
+        "reason": evaluation.reason.value if evaluation.reason else None,
+        "params": evaluation.params,
+        "artifacts": {
+            "detail": evaluation.detail,
+            **encode(evaluation.artifacts),
+            "seconds": evaluation.seconds,
+            "charge": evaluation.charge,
+            "repeats": list(evaluation.repeats),
+            "digest": result.digest,
+            "attempt": result.attempt,
+            "intervention": result.intervention.value,
+            "operator": result.operator,
+        },
+    }
+
+
+def write(lae_dir: Path, result: Result) -> None:
+    """Check a result against its schema and write it durably."""
+    value = to_json(result)
+    validate(value, "result", f"results/{result.child_id}.json")
+    write_json(path_of(lae_dir, result.child_id), value)
+
+
+def read(lae_dir: Path, child_id: str) -> Result | None:
+    """Return a child's result; None if it is missing or was torn before it was whole."""
+    value = read_json(path_of(lae_dir, child_id))
+    if not isinstance(value, dict):
+        return None
+    extra = value.get("artifacts", {})
+    return Result(
+        child_id=value["child_id"],
+        parent_id=value["parent_id"],
+        attempt=extra.get("attempt", 0),
+        summary=value["approach_summary"],
+        intervention=Intervention(extra.get("intervention", "other")),
+        operator=extra.get("operator", "-"),
+        digest=extra.get("digest"),
+        evaluation=Evaluation(
+            status=Status(value["status"]),
+            smoke_metric=value["smoke_metric"],
+            metric=value["metric"],
+            reason=Reason(value["reason"]) if value.get("reason") else None,
+            detail=extra.get("detail", ""),
+            params=value.get("params"),
+            charge=extra.get("charge", 0.0),
+            seconds=extra.get("seconds", 0.0),
+            repeats=tuple(extra.get("repeats", ())),
+            artifacts=decode(Artifacts, extra),
+        ),
+    )

@@ -1,0 +1,163 @@
+"""Whom to change next: the Search seam of ask -> mutate -> evaluate -> tell."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from lae_controller.program import Cell, Elite, Measures, Placement, Record, Selection
+from lae_controller.search.selection import Mode, SelectionSettings
+
+SEARCHES = {
+    "islands": "lae_controller.search.islands:Islands",
+    "openevolve": "lae_controller.search.islands:Islands",
+}
+"""Algorithm name -> ``module:Class``, called with (SearchSettings, Direction)."""
+
+
+@dataclass(frozen=True, slots=True)
+class SearchSettings:
+    """What a Search needs to know; the defaults live in ``config.py``.
+
+    Attributes:
+        num_top: inspirations chosen by metric.
+        num_diverse: inspirations chosen for their diversity.
+        num_bins: bins on each of the two axes.
+        migration_interval: generations from one migration to the next.
+        pop_per_island: most elites an island may hold.
+        seed: where every random stream starts.
+    """
+
+    num_islands: int
+    num_top: int
+    num_diverse: int
+    num_bins: int
+    migration_interval: int
+    pop_per_island: int
+    seed: int
+    selection: SelectionSettings
+
+
+@dataclass(frozen=True, slots=True)
+class ArchiveStats:
+    """How well a map is filled; names and meaning are those of pyribs, the objective is fitness.
+
+    Attributes:
+        num_elites: cells that are held.
+        coverage: the same as a share of all cells, in [0, 1].
+        qd_score: sum of the elites' fitness (no offset, so it is negative for a loss).
+        norm_qd_score: ``qd_score`` over the number of all cells.
+        obj_max: fitness of the best elite; None while there is none.
+        obj_mean: mean fitness of the elites; None while there is none.
+    """
+
+    num_elites: int
+    coverage: float
+    qd_score: float
+    norm_qd_score: float
+    obj_max: float | None
+    obj_mean: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """What became of one elite that migrated.
+
+    Attributes:
+        cell: the cell it fell into on the target island.
+        kept: whether it entered the map there.
+    """
+
+    child_id: str
+    source: int
+    target: int
+    cell: Cell
+    kept: bool
+
+
+class Search(Protocol):
+    """Chooses parents and keeps what is good.
+
+    The state is a fold over what it is told: the same calls of ``tell``, ``migrate`` and
+    ``accept`` in the same order give the same state, live or replayed from the journal.
+    Nothing else enters it: no clock, no file, no random stream that is not derived from the
+    seed and a child id. Only the loop calls it, from one thread. It never raises for a child
+    that failed: a failed child holds no cell and is never a parent.
+    """
+
+    def ask(self, child_id: str, island: int) -> Selection:
+        """Choose parent and inspirations for a child; changes nothing.
+
+        The same question gets the same answer until something new is told.
+
+        Raises:
+            ValueError: if no program was ever placed.
+        """
+        ...
+
+    def tell(self, record: Record) -> Placement:
+        """Take in one child, evaluated or not; called once for each, in the order of the run.
+
+        The baseline is told once per island, with equal measures.
+        """
+        ...
+
+    def accept(self, child_id: str) -> Placement:
+        """Place a child that was told as suspect and held back.
+
+        Raises:
+            ConfigError: if no such child is held back.
+        """
+        ...
+
+    def migrates_after(self, gen: int) -> bool:
+        """Return whether a migration is due once generation ``gen`` has been told."""
+        ...
+
+    def migrate(self) -> tuple[Move, ...]:
+        """Let top elites move between islands; returns what moved, empty if nothing can."""
+        ...
+
+    def restore(
+        self,
+        archives: Sequence[Sequence[tuple[Cell, Elite]]],
+        seen: Iterable[Measures],
+        best: Elite | None,
+    ) -> None:
+        """Start from what the TSV files hold, when there is no journal to replay.
+
+        Args:
+            archives: for each island its cells, as they stand in ``archive.tsv``.
+            seen: measures of every evaluated program that are known, the baseline once.
+            best: the best program ever evaluated; None: the best of the archives.
+        """
+        ...
+
+    def island_of_ordinal(self, ordinal: int) -> int:
+        """Return the island of the child with this number, counted from 0 over the run."""
+        ...
+
+    def global_best(self) -> Elite | None:
+        """Return the best program ever placed, ties by id; None before the first."""
+        ...
+
+    def best_of(self, island: int) -> Elite | None:
+        """Return the best elite of an island, ties by id; None if it is empty."""
+        ...
+
+    def elites(self, island: int) -> list[tuple[Cell, Elite]]:
+        """Return the cells that an island holds, in order."""
+        ...
+
+    def stats(self) -> ArchiveStats:
+        """Return how well the maps of all islands together are filled."""
+        ...
+
+    def stats_of(self, island: int) -> ArchiveStats:
+        """Return how well the map of one island is filled."""
+        ...
+
+    def mode(self) -> Mode:
+        """Return what the selection leans to at present, for the status line."""
+        ...

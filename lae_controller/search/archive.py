@@ -1,0 +1,96 @@
+"""The map of one island: each cell holds the best program found for it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from functools import lru_cache
+
+from lae_controller.program import Cell, Elite, Measures, sort_key
+from lae_controller.search import ArchiveStats
+
+id_key = lru_cache(maxsize=2**14)(sort_key)
+"""``sort_key``, remembered: the ids of elites are compared over and over."""
+
+
+def rank_key(elite: Elite) -> tuple[float, tuple[int, int, int]]:
+    """Order elites from best to worst; of two equal ones the earlier id comes first."""
+    return -elite.fitness, id_key(elite.child_id)
+
+
+class Archive:
+    """A MAP-Elites map of at most ``limit`` elites.
+
+    Whatever happens, the best elite stays: a newcomer must beat what it replaces, of two
+    elites that fall into one cell the better stays, and above the limit the worst goes.
+    """
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._cells: dict[Cell, Elite] = {}
+
+    def __len__(self) -> int:
+        return len(self._cells)
+
+    def __contains__(self, child_id: str) -> bool:
+        return any(elite.child_id == child_id for elite in self._cells.values())
+
+    def restore(self, cells: Iterable[tuple[Cell, Elite]]) -> None:
+        """Hold exactly these cells, as they were written down."""
+        self._cells = dict(cells)
+
+    def get(self, cell: Cell) -> Elite | None:
+        """Return the elite of a cell; None if it is empty."""
+        return self._cells.get(cell)
+
+    def items(self) -> list[tuple[Cell, Elite]]:
+        """Return all cells that are held, in order, each with its elite."""
+        return sorted(self._cells.items(), key=lambda item: item[0])
+
+    def ranked(self) -> list[tuple[Cell, Elite]]:
+        """Return all cells that are held, the best elite first, ties by id."""
+        return sorted(self._cells.items(), key=lambda item: rank_key(item[1]))
+
+    def best(self) -> Elite | None:
+        """Return the best elite; None while the map is empty."""
+        return min(self._cells.values(), key=rank_key, default=None)
+
+    def add(self, cell: Cell, elite: Elite) -> bool:
+        """Place an elite if its cell is empty or holds a worse one; return whether it stays.
+
+        It does not stay either if it is the one that the limit costs its place.
+        """
+        holder = self._cells.get(cell)
+        if holder is not None and elite.fitness <= holder.fitness:
+            return False
+        self._cells[cell] = elite
+        if len(self._cells) > self._limit:
+            self._drop_worst()
+        return self._cells.get(cell) is elite
+
+    def rebin(self, cell_of: Callable[[Measures], Cell]) -> None:
+        """Move every elite to its cell under new edges; of two in one cell the better stays."""
+        elites = list(self._cells.values())
+        self._cells = {}
+        for elite in elites:
+            cell = cell_of(elite.measures)
+            holder = self._cells.get(cell)
+            if holder is None or rank_key(elite) < rank_key(holder):
+                self._cells[cell] = elite
+
+    def _drop_worst(self) -> None:
+        cell = max(self._cells, key=lambda held: rank_key(self._cells[held]))
+        del self._cells[cell]
+
+
+def stats_of(archives: Sequence[Archive], num_bins: int) -> ArchiveStats:
+    """Return how well one map, or several taken together, are filled."""
+    fitnesses = [elite.fitness for archive in archives for _, elite in archive.items()]
+    cells = len(archives) * num_bins**2
+    return ArchiveStats(
+        num_elites=len(fitnesses),
+        coverage=len(fitnesses) / cells,
+        qd_score=sum(fitnesses),
+        norm_qd_score=sum(fitnesses) / cells,
+        obj_max=max(fitnesses, default=None),
+        obj_mean=sum(fitnesses) / len(fitnesses) if fitnesses else None,
+    )

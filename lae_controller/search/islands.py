@@ -1,0 +1,231 @@
+"""MAP-Elites on several islands that share one grid, with ring migration."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+
+from lae_controller.errors import ConfigError
+from lae_controller.program import (
+    Cell,
+    Direction,
+    Elite,
+    Measures,
+    Placement,
+    Reason,
+    Record,
+    Selection,
+    Status,
+    rng_for,
+)
+from lae_controller.search import ArchiveStats, Move, SearchSettings
+from lae_controller.search.archive import Archive, id_key, rank_key, stats_of
+from lae_controller.search.niche import Grid
+from lae_controller.search.selection import Choice, Mode, Progress, choose_parent
+
+NUM_LEADERS = 8
+"""How many of the run's best elites may become parents while quality stalls."""
+
+
+class Islands:
+    """The default Search (see ``Search`` for its contract).
+
+    What ``tell`` does for an evaluated child, in this order:
+
+    1. both axes take in its measures (the baseline, though told on every island, once);
+    2. if that changes the bin of any elite of any island, all islands are re-binned;
+    3. the child's cell is found under the new edges;
+    4. it enters the map of its island if the cell is empty or holds a worse elite;
+    5. above ``pop_per_island`` the worst elite of the island goes, and if that is the child
+       itself, it was not kept.
+
+    A suspect child goes through 1 to 3 and is held back until ``accept``. A child that was
+    not evaluated changes no map. Migration changes neither axis.
+    """
+
+    def __init__(self, settings: SearchSettings, direction: Direction) -> None:
+        self._settings = settings
+        self._direction = direction
+        self._grid = Grid(settings.num_bins)
+        self._islands = [Archive(settings.pop_per_island) for _ in range(settings.num_islands)]
+        self._progress = Progress()
+        self._best: Elite | None = None
+        self._suspects: dict[str, tuple[int, Elite]] = {}
+        self._baseline_seen = False
+
+    def ask(self, child_id: str, island: int) -> Selection:
+        """Choose parent and inspirations; none of these is the parent, or named twice."""
+        choice = self._choice(island)
+        rng = rng_for(self._settings.seed, child_id, "parent")
+        parent, rule = choose_parent(self._settings.selection, self.mode(), choice, rng)
+        others = [elite for _, elite in choice.island if not _same_program(elite, parent)]
+        top, rest = others[: self._settings.num_top], others[self._settings.num_top :]
+        rest.sort(key=lambda elite: (-elite.measures.diversity, id_key(elite.child_id)))
+        return Selection(
+            parent_id=parent.child_id,
+            rule=rule,
+            top=tuple(elite.child_id for elite in top),
+            diverse=tuple(elite.child_id for elite in rest[: self._settings.num_diverse]),
+        )
+
+    def tell(self, record: Record) -> Placement:
+        """Take in one child; the class says in which order what happens."""
+        self._progress.told(record)
+        elite = _elite(record, self._direction)
+        if elite is None:
+            return Placement(kept=False, cell=None)
+        self._observe(elite)
+        if record.reason is Reason.SUSPECT:
+            self._suspects[elite.child_id] = (record.island, elite)
+            return Placement(kept=False, cell=self._grid.cell_of(elite.measures))
+        return self._place(record.island, elite)
+
+    def accept(self, child_id: str) -> Placement:
+        """Place a suspect on its island, under the present edges and by the usual rule."""
+        if child_id not in self._suspects:
+            held = ", ".join(sorted(self._suspects, key=id_key)) or "none"
+            raise ConfigError(
+                f"accept: {child_id} is not held back as suspect; expected one of those that"
+                f" are: {held}"
+            )
+        return self._place(*self._suspects.pop(child_id))
+
+    def migrates_after(self, gen: int) -> bool:
+        """Return whether a migration is due once generation ``gen`` has been told."""
+        return gen > 0 and gen % self._settings.migration_interval == 0
+
+    def migrate(self) -> tuple[Move, ...]:
+        """Send the top tenth of every island, at least one elite, to the next on the ring.
+
+        Who moves is settled before anything does. An elite that the target holds already
+        is skipped; the others keep their measures and are placed by the usual rule.
+        """
+        count = len(self._islands)
+        if count == 1:
+            return ()
+        leaving = [archive.ranked()[: max(1, len(archive) // 10)] for archive in self._islands]
+        return tuple(
+            self._move(elite, source, (source + 1) % count)
+            for source, elites in enumerate(leaving)
+            for _, elite in elites
+            if elite.child_id not in self._islands[(source + 1) % count]
+        )
+
+    def restore(
+        self,
+        archives: Sequence[Sequence[tuple[Cell, Elite]]],
+        seen: Iterable[Measures],
+        best: Elite | None,
+    ) -> None:
+        """Start from what the TSV files hold; what they lack (suspects, stalls) starts anew.
+
+        The cells are taken as they stand; the first child told afterwards re-bins them if
+        the edges of what was ``seen`` say otherwise.
+        """
+        for measures in seen:
+            self._grid.add(measures)
+            self._baseline_seen = True
+        for archive, cells in zip(self._islands, archives, strict=True):
+            archive.restore(cells)
+            for cell, elite in cells:
+                self._grid.note(elite.measures, cell)
+        known = [elite for cells in archives for _, elite in cells]
+        self._best = min(known if best is None else [*known, best], key=rank_key, default=None)
+
+    def island_of_ordinal(self, ordinal: int) -> int:
+        """Return the island of the child with this number: round robin."""
+        return ordinal % len(self._islands)
+
+    def global_best(self) -> Elite | None:
+        """Return the best program ever placed; it stays so whatever the maps drop."""
+        return self._best
+
+    def best_of(self, island: int) -> Elite | None:
+        """Return the best elite of an island, ties by id; None if it is empty."""
+        return self._islands[island].best()
+
+    def elites(self, island: int) -> list[tuple[Cell, Elite]]:
+        """Return the cells that an island holds, in order."""
+        return self._islands[island].items()
+
+    def stats(self) -> ArchiveStats:
+        """Return how well the maps of all islands together are filled."""
+        return stats_of(self._islands, self._settings.num_bins)
+
+    def stats_of(self, island: int) -> ArchiveStats:
+        """Return how well the map of one island is filled."""
+        return stats_of([self._islands[island]], self._settings.num_bins)
+
+    def mode(self) -> Mode:
+        """Return what the selection leans to at present, for the status line."""
+        return self._progress.mode(self._settings.selection)
+
+    def _choice(self, island: int) -> Choice:
+        if self._best is None:
+            raise ValueError("no program was placed yet; expected the baseline to be told first")
+        elites = {e.child_id: e for archive in self._islands for _, e in archive.items()}
+        elites[self._best.child_id] = self._best
+        return Choice(
+            island=self._islands[island].ranked(),
+            leaders=sorted(elites.values(), key=rank_key)[:NUM_LEADERS],
+            tried=self._progress.tried,
+            num_bins=self._settings.num_bins,
+        )
+
+    def _observe(self, elite: Elite) -> None:
+        """Let the axes take in one program, and re-bin if that moves any elite."""
+        if _is_baseline(elite):
+            if self._baseline_seen:
+                return
+            self._baseline_seen = True
+        self._grid.add(elite.measures)
+        if not self._grid.holds():
+            self._rebin()
+
+    def _rebin(self) -> None:
+        for archive in self._islands:
+            archive.rebin(self._grid.cell_of)
+        self._grid.forget()
+        for archive in self._islands:
+            for cell, elite in archive.items():
+                self._grid.note(elite.measures, cell)
+
+    def _place(self, island: int, elite: Elite) -> Placement:
+        cell = self._grid.cell_of(elite.measures)
+        empty = self._islands[island].get(cell) is None
+        kept = self._enter(island, cell, elite)
+        if kept:
+            self._best = min([elite, self._best or elite], key=rank_key)
+            self._progress.placed(self._best.fitness, new_cell=empty)
+        return Placement(kept, cell)
+
+    def _move(self, elite: Elite, source: int, target: int) -> Move:
+        cell = self._grid.cell_of(elite.measures)
+        return Move(elite.child_id, source, target, cell, self._enter(target, cell, elite))
+
+    def _enter(self, island: int, cell: Cell, elite: Elite) -> bool:
+        kept = self._islands[island].add(cell, elite)
+        if kept:
+            self._grid.note(elite.measures, cell)
+        return kept
+
+
+def _elite(record: Record, direction: Direction) -> Elite | None:
+    """Return the elite a record could become; None for a child without a usable metric."""
+    metric = record.metric
+    if record.status is not Status.EVALUATED or record.measures is None or metric is None:
+        return None
+    if not math.isfinite(metric):
+        return None
+    fitness = direction.fitness(metric)
+    return Elite(record.child_id, record.parent_id, fitness, metric, record.measures)
+
+
+def _is_baseline(elite: Elite) -> bool:
+    """Return whether this is a copy of the baseline: slot 0 of generation 0."""
+    gen, slot, _ = id_key(elite.child_id)
+    return gen == 0 and slot == 0
+
+
+def _same_program(one: Elite, other: Elite) -> bool:
+    return one.child_id == other.child_id or (_is_baseline(one) and _is_baseline(other))

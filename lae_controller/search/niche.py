@@ -1,0 +1,143 @@
+"""Where a program lies on the two axes of the archive: running percentiles and bins."""
+
+from __future__ import annotations
+
+import math
+from bisect import insort
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from lae_controller.program import Cell, Measures
+
+LOW, HIGH = 0.05, 0.95
+"""The quantiles that become the outer edges of an axis, so that one outlier cannot flatten it."""
+
+
+def percentile(sorted_values: Sequence[float], q: float) -> float:
+    """Return the quantile ``q`` in [0, 1] of ascending values, by linear interpolation.
+
+    Source: Hyndman and Fan (1996), definition 7, the default of numpy and R.
+
+    Raises:
+        ValueError: if there is no value.
+    """
+    if not sorted_values:
+        raise ValueError("no values to take a percentile of; expected at least one")
+    position = (len(sorted_values) - 1) * q
+    below = math.floor(position)
+    above = min(below + 1, len(sorted_values) - 1)
+    step = sorted_values[above] - sorted_values[below]
+    return sorted_values[below] + (position - below) * step
+
+
+@dataclass(frozen=True, slots=True)
+class Edges:
+    """The outer edges of an axis; equal when all values seen are equal, or none was seen."""
+
+    low: float
+    high: float
+
+
+class RunningAxis:
+    """The values of all evaluated programs of a run on one axis, kept in order."""
+
+    def __init__(self) -> None:
+        self._values: list[float] = []
+
+    def add(self, value: float) -> None:
+        """Take in one more value.
+
+        Raises:
+            ValueError: if it is not finite; it would spoil the order of all others.
+        """
+        if not math.isfinite(value):
+            raise ValueError(f"measure is {value}; expected a finite number")
+        insort(self._values, value)
+
+    def edges(self) -> Edges:
+        """Return the 5th and 95th percentile; minimum and maximum where those are equal."""
+        values = self._values
+        if not values:
+            return Edges(0.0, 0.0)
+        low, high = percentile(values, LOW), percentile(values, HIGH)
+        return Edges(low, high) if low < high else Edges(values[0], values[-1])
+
+
+def bin_of(value: float, edges: Edges, num_bins: int) -> int:
+    """Return the bin of a value, 0 to ``num_bins`` - 1; 0 if the edges are equal.
+
+    The stretch between the edges is divided evenly; values outside it belong to the
+    outermost bins. The bin never falls as ``value`` rises.
+    """
+    if value <= edges.low or edges.low == edges.high:
+        return 0
+    if value >= edges.high:
+        return num_bins - 1
+    index = int((value - edges.low) / (edges.high - edges.low) * num_bins)
+    return index if index < num_bins else num_bins - 1
+
+
+class Ends:
+    """The smallest and the largest value that were put into each bin of an axis.
+
+    They are the first to leave a bin when the edges move: while they stay, all others do.
+    """
+
+    def __init__(self) -> None:
+        self._ends: dict[int, tuple[float, float]] = {}
+
+    def include(self, value: float, index: int) -> None:
+        """Note that a value lies in the bin ``index``."""
+        low, high = self._ends.get(index, (value, value))
+        if value <= low or value >= high:
+            self._ends[index] = (min(low, value), max(high, value))
+
+    def hold(self, edges: Edges, num_bins: int) -> bool:
+        """Return whether every value noted is in the same bin under these edges."""
+        for index, (low, high) in self._ends.items():
+            if bin_of(low, edges, num_bins) != index or bin_of(high, edges, num_bins) != index:
+                return False
+        return True
+
+
+class Grid:
+    """The cells that all islands of a run share: log10 complexity by diversity."""
+
+    def __init__(self, num_bins: int) -> None:
+        self._num_bins = num_bins
+        self._axes = (RunningAxis(), RunningAxis())
+        self._edges = (Edges(0.0, 0.0), Edges(0.0, 0.0))
+        self._ends = (Ends(), Ends())
+
+    def add(self, measures: Measures) -> None:
+        """Let one evaluated program move the edges."""
+        self._axes[0].add(measures.log_complexity)
+        self._axes[1].add(measures.diversity)
+        self._edges = (self._axes[0].edges(), self._axes[1].edges())
+
+    def cell_of(self, measures: Measures) -> Cell:
+        """Return the cell of a program under the present edges."""
+        return (
+            bin_of(measures.log_complexity, self._edges[0], self._num_bins),
+            bin_of(measures.diversity, self._edges[1], self._num_bins),
+        )
+
+    def note(self, measures: Measures, cell: Cell) -> None:
+        """Remember that an elite was placed in this cell."""
+        self._ends[0].include(measures.log_complexity, cell[0])
+        self._ends[1].include(measures.diversity, cell[1])
+
+    def forget(self) -> None:
+        """Forget what was placed, before everything is placed anew."""
+        self._ends = (Ends(), Ends())
+
+    def holds(self) -> bool:
+        """Return whether all elites noted keep their cells under the present edges.
+
+        An elite that has left its map since still counts, at worst for a re-binning that
+        changes nothing.
+        """
+        return all(
+            ends.hold(edges, self._num_bins)
+            for ends, edges in zip(self._ends, self._edges, strict=True)
+        )

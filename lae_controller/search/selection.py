@@ -1,0 +1,175 @@
+"""The parent rule: a fixed mixture that leans towards what has stalled."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from lae_controller.errors import ConfigError
+from lae_controller.program import Cell, Elite, Record, Status
+
+Mode = Literal["balanced", "exploit", "explore"]
+
+NOTICEABLE = 0.002
+"""Share of all that was gained since the baseline below which a gain is no progress."""
+
+
+@dataclass(frozen=True, slots=True)
+class SelectionSettings:
+    """Shares and patience of the parent rule; the defaults live in ``config.py``.
+
+    The first four are relative weights of the mixture, each at least 0 and not all 0.
+
+    Attributes:
+        global_best: the run's best elite, whatever island it lives on.
+        island_best: the best elite of the child's island.
+        by_rank: an elite of the island, the k-th best with a weight of 1/k.
+        uniform: any elite of the island alike.
+        stall_share: how much of the mixture gives way while something stalls, in [0, 1].
+        quality_patience: children that ran without a new global best before quality stalls.
+        coverage_patience: children that ran without filling an empty cell before coverage stalls.
+    """
+
+    global_best: float
+    island_best: float
+    by_rank: float
+    uniform: float
+    stall_share: float
+    quality_patience: int
+    coverage_patience: int
+
+    def __post_init__(self) -> None:
+        shares = (self.global_best, self.island_best, self.by_rank, self.uniform)
+        if min(shares) < 0 or sum(shares) <= 0:
+            raise ConfigError(
+                f"evolution.selection: shares are {shares}; expected none below 0 and at least"
+                " one above; raise one of global_best, island_best, by_rank, uniform"
+            )
+
+
+class Progress:
+    """What the parent rule remembers of the children told so far.
+
+    Attributes:
+        tried: child id -> how many children were made from it, failed ones included.
+        since_best: children that ran since the global best last got better.
+        since_cell: children that ran since one filled an empty cell.
+    """
+
+    def __init__(self) -> None:
+        self.tried: Counter[str] = Counter()
+        self.since_best = 0
+        self.since_cell = 0
+        self._first: float | None = None
+        self._mark = 0.0
+
+    def told(self, record: Record) -> None:
+        """Count one child; a crash says nothing about quality or coverage."""
+        if record.parent_id is not None:
+            self.tried[record.parent_id] += 1
+        if record.status is not Status.CRASH:
+            self.since_best += 1
+            self.since_cell += 1
+
+    def placed(self, best: float, *, new_cell: bool) -> None:
+        """Note a child that was kept, and the fitness of the global best after it."""
+        if new_cell:
+            self.since_cell = 0
+        if self._first is None:
+            self._first = self._mark = best
+        if best - self._mark > NOTICEABLE * (best - self._first):
+            self._mark = best
+            self.since_best = 0
+
+    def mode(self, settings: SelectionSettings) -> Mode:
+        """Return what the selection leans to.
+
+        When only coverage stalls it explores, when only quality stalls it exploits; when both
+        do, they take turns, a stretch of ``quality_patience`` children each.
+        """
+        quality = self.since_best >= settings.quality_patience
+        coverage = self.since_cell >= settings.coverage_patience
+        if quality and coverage:
+            odd = self.since_best // settings.quality_patience % 2
+            return "exploit" if odd else "explore"
+        if quality:
+            return "exploit"
+        return "explore" if coverage else "balanced"
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """Everything a parent is chosen from.
+
+    Attributes:
+        island: the elites of the child's island with their cells, best first.
+        leaders: the best elites of all islands, best first; the first is the global best.
+        tried: as in ``Progress``.
+        num_bins: bins per axis.
+    """
+
+    island: Sequence[tuple[Cell, Elite]]
+    leaders: Sequence[Elite]
+    tried: Mapping[str, int]
+    num_bins: int
+
+
+def choose_parent(
+    settings: SelectionSettings, mode: Mode, choice: Choice, rng: random.Random
+) -> tuple[Elite, str]:
+    """Return a parent and the name of the rule that picked it.
+
+    While something stalls, a share of the children follows ``leaders`` (quality: one of the
+    run's top elites, by rank) or ``near_empty`` (coverage) instead of the mixture.
+    """
+    if not choice.island:
+        return choice.leaders[0], "global_best"
+    if mode != "balanced" and rng.random() < settings.stall_share:
+        if mode == "exploit":
+            return _by_rank(choice.leaders, rng), "leaders"
+        return _near_empty(choice, rng), "near_empty"
+    return _from_mixture(settings, choice, rng)
+
+
+def _from_mixture(
+    settings: SelectionSettings, choice: Choice, rng: random.Random
+) -> tuple[Elite, str]:
+    shares = {
+        "global_best": settings.global_best,
+        "island_best": settings.island_best,
+        "by_rank": settings.by_rank,
+        "uniform": settings.uniform,
+    }
+    rule = rng.choices(list(shares), weights=list(shares.values()))[0]
+    ranked = [elite for _, elite in choice.island]
+    if rule == "global_best":
+        return choice.leaders[0], rule
+    if rule == "island_best":
+        return ranked[0], rule
+    return (_by_rank(ranked, rng) if rule == "by_rank" else rng.choice(ranked)), rule
+
+
+def _by_rank(ranked: Sequence[Elite], rng: random.Random) -> Elite:
+    weights = [1 / place for place in range(1, len(ranked) + 1)]
+    return rng.choices(ranked, weights=weights)[0]
+
+
+def _near_empty(choice: Choice, rng: random.Random) -> Elite:
+    """Favour elites with empty cells around them that were seldom a parent."""
+    held = {cell for cell, _ in choice.island}
+    weights = [
+        _empty_around(cell, held, choice.num_bins) / (1 + choice.tried.get(elite.child_id, 0))
+        for cell, elite in choice.island
+    ]
+    elites = [elite for _, elite in choice.island]
+    return rng.choices(elites, weights=weights)[0] if any(weights) else rng.choice(elites)
+
+
+def _empty_around(cell: Cell, held: set[Cell], num_bins: int) -> int:
+    """Return how many of the up to eight neighbours of a cell are empty."""
+    rows = range(max(0, cell[0] - 1), min(num_bins, cell[0] + 2))
+    columns = range(max(0, cell[1] - 1), min(num_bins, cell[1] + 2))
+    return sum((row, column) not in held for row in rows for column in columns)

@@ -1,0 +1,97 @@
+"""One session of a controller: the lock, the signals, the views, and an orderly end."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import FrameType
+from typing import NoReturn
+
+from lae_controller import build
+from lae_controller.budget import Stop
+from lae_controller.config import Settings
+from lae_controller.errors import RefusedError
+from lae_controller.evaluators import Interrupted
+from lae_controller.evaluators.baseline import Prepared
+from lae_controller.files import write_atomic
+from lae_controller.lock import ControllerLock
+from lae_controller.sandbox.launch import Lifelines
+from lae_controller.state import RunState
+from lae_controller.views.leaderboard import leaderboard, status_line, synthesis
+from lae_controller.views.summary import summarise
+
+Say = Callable[[str], None]
+
+NO_EFFECT = (
+    "the injected budget has no effect: the smoke run and the full run gave the same metric and "
+    "the same curve. Expected the program to train for as long as it is told: mend budget_key or "
+    "put {budget} into run_cmd. `lae check --force` goes on in spite of it"
+)
+
+
+def run_search(settings: Settings, say: Say) -> tuple[Stop, str]:
+    """Start or resume a run and see it to its end; returns why it ended and the synthesis.
+
+    Raises:
+        LockedError: if another controller works on this sandbox.
+        KeyboardInterrupt: after everything that ran was ended and the state is saved.
+        LaeError: whatever else its reader can mend.
+    """
+    with ControllerLock(settings.lae_dir), stop_signals():
+        lifelines = Lifelines()
+        try:
+            prepared = build.prepared_run(settings, lifelines, say)
+            refuse_ineffective(settings, prepared)
+            observe = _observer(settings, prepared, say)
+            controller = build.controller(settings, prepared, lifelines, observe, say)
+            try:
+                stop = controller.run()
+            finally:
+                controller.close()
+            observe(controller.state)
+        except Interrupted:
+            raise KeyboardInterrupt from None
+        finally:
+            lifelines.end_all()
+        summary = summarise(settings, prepared.baseline, controller.state)
+        return stop, synthesis(summary, prepared.baseline, settings)
+
+
+def refuse_ineffective(settings: Settings, prepared: Prepared) -> None:
+    """Refuse a project whose training ignores the budget, unless that was accepted.
+
+    Raises:
+        RefusedError: if so.
+    """
+    forced = (settings.lae_dir / "forced").exists()
+    if prepared.baseline.budget_effect is False and not forced:
+        raise RefusedError(NO_EFFECT)
+
+
+def _observer(settings: Settings, prepared: Prepared, say: Say) -> Callable[[RunState], None]:
+    baseline = prepared.baseline
+
+    def observe(state: RunState) -> None:
+        summary = summarise(settings, baseline, state)
+        write_atomic(settings.lae_dir / "leaderboard.md", leaderboard(summary, baseline, settings))
+        say(status_line(summary, baseline))
+
+    return observe
+
+
+@contextmanager
+def stop_signals() -> Iterator[None]:
+    """Turn SIGTERM and SIGHUP into KeyboardInterrupt, so that all three end a run in order."""
+
+    def interrupt(_number: int, _frame: FrameType | None) -> NoReturn:
+        raise KeyboardInterrupt
+
+    before = {
+        number: signal.signal(number, interrupt) for number in (signal.SIGTERM, signal.SIGHUP)
+    }
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

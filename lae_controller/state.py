@@ -1,0 +1,271 @@
+"""The state of a run: a fold over the journal's events, and nothing else.
+
+Live, the loop makes an event, applies it here and appends it to the journal. On resume the same
+events go through the same ``apply``, which is why there is no other checkpoint format.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from lae_controller.codec import decode, encode
+from lae_controller.ledger import Event, HistoryRow
+from lae_controller.mutators.credit import OperatorCredits
+from lae_controller.program import (
+    Cell,
+    Credit,
+    Elite,
+    Measures,
+    Placement,
+    Record,
+    Status,
+    Tried,
+    parse_child_id,
+)
+from lae_controller.search import Search
+
+TRIED_KEPT = 40
+"""How many earlier children of a parent are remembered for the next Mutator."""
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A child that was asked for and not yet told.
+
+    Attributes:
+        attempt: 0 the first time, one more after each interruption.
+        size: how many children its generation has.
+        parent_id: None for the baseline.
+    """
+
+    child_id: str
+    attempt: int
+    size: int
+    parent_id: str | None
+    rule: str
+    top: tuple[str, ...]
+    diverse: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What later children need to know of a told one.
+
+    Attributes:
+        summary: what it changed; empty for the baseline.
+        params: by which it was placed, if the baseline reports parameters.
+    """
+
+    summary: str
+    smoke_metric: float | None
+    metric: float | None
+    params: int | None
+
+
+class RunState:
+    """What is known after some events; see the module for how it comes about."""
+
+    def __init__(self, search: Search) -> None:
+        self.search = search
+        self.asked: dict[str, Asked] = {}
+        self.rows: list[HistoryRow] = []
+        self.known: dict[str, str] = {}
+        self.gen = 0
+        self.gen_size = 0
+        self.gen_told = 0
+        self.migrated_after = -1
+        self.ordinal = 0
+        self.spent = 0.0
+        self.elapsed = 0.0
+        self.children = 0
+        self.kept = 0
+        self.statuses: Counter[str] = Counter()
+        self.never_ran = 0
+        self.latest_reason = ""
+        self.reasons: Counter[str] = Counter()
+        self.concurrency: int | None = None
+        self.last_stop: str | None = None
+        self.suspects: dict[str, Record] = {}
+        self.told: dict[str, Told] = {}
+        self._tried: dict[str, deque[Tried]] = {}
+        self._credits = OperatorCredits()
+
+    def apply(self, event: Event) -> None:
+        """Take in one event of the journal.
+
+        Raises:
+            KeyError, ValueError, TypeError: if the event is not one this version writes.
+        """
+        handler = {
+            "ask": self._on_ask,
+            "told": self._on_told,
+            "migrate": self._on_migrate,
+            "concurrency": self._on_concurrency,
+            "accept": self._on_accept,
+            "stop": self._on_stop,
+            "restored": self._on_restored,
+        }[event["event"]]
+        handler(event)
+
+    # -- events: made here, so that what is written is what is applied ---------------------------
+
+    def tell(self, record: Record) -> Event:
+        """Apply a told record and return its event."""
+        placement = self._take(record)
+        self._note(record, placement)
+        return {
+            "event": "told",
+            "record": encode(record),
+            "kept": placement.kept,
+            "cell": encode(placement.cell),
+        }
+
+    def migrate(self) -> Event:
+        """Apply a migration and return its event."""
+        moves = self.search.migrate()
+        self.migrated_after = self.gen
+        return {"event": "migrate", "gen": self.gen, "moves": encode(moves)}
+
+    def accept(self, child_id: str) -> tuple[Placement, Event]:
+        """Place a suspect and return its event."""
+        placement = self.search.accept(child_id)
+        self.suspects.pop(child_id, None)
+        return placement, {"event": "accept", "child_id": child_id}
+
+    # -- what the loop asks ------------------------------------------------------------------
+
+    @property
+    def generation_done(self) -> bool:
+        """Whether all children of the current generation have been told."""
+        return self.gen_told >= self.gen_size and not self.asked
+
+    @property
+    def migration_due(self) -> bool:
+        """Whether the finished generation is followed by a migration that has not happened."""
+        return (
+            self.generation_done
+            and self.migrated_after < self.gen
+            and self.search.migrates_after(self.gen)
+        )
+
+    def tried(self, parent_id: str) -> tuple[Tried, ...]:
+        """Return the latest children of a parent, oldest first."""
+        return tuple(self._tried.get(parent_id, ()))
+
+    def credits(self) -> Mapping[str, Credit]:
+        """Return how the mutation operators have done lately."""
+        return self._credits.as_mapping()
+
+    # -- folding -----------------------------------------------------------------------------
+
+    def _on_ask(self, event: Event) -> None:
+        asked = decode(Asked, event["child"])
+        gen, _, _ = parse_child_id(asked.child_id)
+        if gen > self.gen or not self.gen_size:
+            self.gen, self.gen_size, self.gen_told = gen, asked.size, 0
+        if asked.attempt == 0 and gen > 0:
+            self.ordinal += 1
+        self.asked[asked.child_id] = asked
+
+    def _on_told(self, event: Event) -> None:
+        record = decode(Record, event["record"])
+        self._take(record)
+        cell = event["cell"]
+        told_cell: Cell | None = None if cell is None else (cell[0], cell[1])
+        self._note(record, Placement(event["kept"], told_cell))
+
+    def _take(self, record: Record) -> Placement:
+        if record.reason is not None and record.status is Status.EVALUATED:
+            self.suspects[record.child_id] = record
+        return self.search.tell(record)
+
+    def _note(self, record: Record, placement: Placement) -> None:
+        """Keep the books of a told record: everything but the archives."""
+        self.asked.pop(record.child_id, None)
+        self.gen_told += 1
+        self.spent += record.charge
+        self.elapsed = max(self.elapsed, record.elapsed)
+        self.told[record.child_id] = Told(
+            record.summary, record.smoke_metric, record.metric, record.params
+        )
+        if record.digest is not None:
+            self.known.setdefault(record.digest, record.child_id)
+        self.rows.append(_row(record, placement))
+        if record.parent_id is not None:
+            self._note_child(record.parent_id, record, placement)
+
+    def _note_child(self, parent_id: str, record: Record, placement: Placement) -> None:
+        self.children += 1
+        self.kept += placement.kept
+        self.statuses[record.status.value] += 1
+        self.never_ran = 0 if record.charge > 0 else self.never_ran + 1
+        if record.reason is not None:
+            self.latest_reason = f"{record.reason.value}: {record.detail}"
+            self.reasons[record.reason.value] += 1
+        self._credits.tell(record.operator, placement.kept)
+        outcome = "kept" if placement.kept else "not kept"
+        if record.status is not Status.EVALUATED:
+            outcome = record.reason.value if record.reason else record.status.value
+        tried = Tried(
+            record.child_id,
+            record.summary,
+            record.intervention,
+            outcome,
+            record.metric,
+            record.digest,
+        )
+        self._tried.setdefault(parent_id, deque(maxlen=TRIED_KEPT)).append(tried)
+
+    def _on_migrate(self, event: Event) -> None:
+        self.search.migrate()
+        self.migrated_after = event["gen"]
+
+    def _on_concurrency(self, event: Event) -> None:
+        self.concurrency = int(event["to"])
+
+    def _on_accept(self, event: Event) -> None:
+        self.search.accept(event["child_id"])
+        self.suspects.pop(event["child_id"], None)
+
+    def _on_stop(self, event: Event) -> None:
+        self.last_stop = event["reason"]
+        self.elapsed = max(self.elapsed, float(event.get("elapsed", 0.0)))
+
+    def _on_restored(self, event: Event) -> None:
+        """Start from what the TSV files held; see ``resume.restored_event``."""
+        for item in event["children"]:
+            cell = item["cell"]
+            placement = Placement(item["kept"], None if cell is None else (cell[0], cell[1]))
+            self._note(decode(Record, item["record"]), placement)
+        archives = [
+            [((cell[0], cell[1]), decode(Elite, elite)) for cell, elite in island]
+            for island in event["archives"]
+        ]
+        seen = [decode(Measures, measures) for measures in event["seen"]]
+        self.search.restore(archives, seen, None)
+        self.gen = event["gen"]
+        self.gen_size = self.gen_told = event["gen_size"]
+        self.migrated_after = event["gen"]
+        self.ordinal = event["ordinal"]
+
+
+def _row(record: Record, placement: Placement) -> HistoryRow:
+    return HistoryRow(
+        record.gen,
+        record.island,
+        record.parent_id,
+        record.child_id,
+        record.smoke_metric,
+        record.metric,
+        record.status.value,
+        placement.kept,
+        placement.cell,
+    )
+
+
+def ask_event(asked: Asked, at: str) -> dict[str, Any]:
+    """Return the event of asking for a child."""
+    return {"event": "ask", "child": encode(asked), "at": at}

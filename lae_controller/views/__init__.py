@@ -1,0 +1,1 @@
+"""What people look at. Views read the state and steer nothing."""

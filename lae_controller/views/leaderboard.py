@@ -1,0 +1,169 @@
+"""``leaderboard.md`` and the closing words of a run, from one summary."""
+
+from __future__ import annotations
+
+from lae_controller.config import Settings
+from lae_controller.evaluators.baseline import Baseline
+from lae_controller.program import Cell
+from lae_controller.views.summary import Placed, Summary
+from lae_controller.views.text import ascii_map, seconds_text, short, signed, table, where_text
+
+_ROWS = 20
+
+
+def status_line(summary: Summary, baseline: Baseline) -> str:
+    """Return the one line that is printed after each generation."""
+    planned = f"/{summary.num_generations}" if summary.num_generations else ""
+    cells = sum(held for held, _ in summary.coverage)
+    parts = [f"gen {summary.gen}{planned}", f"best {_best(summary, baseline)}"]
+    parts.append(f"cells {cells}")
+    parts.append(f"kept {summary.kept}/{summary.children}")
+    parts.append(f"spent {_spent(summary)}")
+    parts.append(summary.mode)
+    return "  ".join(parts)
+
+
+def _best(summary: Summary, baseline: Baseline) -> str:
+    best = summary.best
+    if best is None:
+        return "-"
+    gain = best.elite.metric - baseline.metric
+    return f"{short(best.elite.metric)} ({best.elite.child_id} {signed(gain)})"
+
+
+def _spent(summary: Summary) -> str:
+    if summary.total is None:
+        return f"{summary.spent:.1f} runs in {seconds_text(summary.elapsed)}"
+    return f"{summary.spent:.1f}/{summary.total}"
+
+
+def leaderboard(summary: Summary, baseline: Baseline, settings: Settings) -> str:
+    """Return the text of ``leaderboard.md``."""
+    lines = [f"# Leaderboard: {settings.metric} ({settings.direction.value})", ""]
+    lines += _headline(summary, baseline, settings)
+    lines += ["", "## Coverage", "", *_coverage(summary)]
+    lines += ["", "## Archive", "", *_archive(summary)]
+    lines += ["", "## Diverse runners-up", "", *_runners_up(summary)]
+    lines += ["", "## Map of all islands", "", "```", *union_map(summary, settings), "```"]
+    lines += ["", "## Spend", "", *_spend(summary, settings), ""]
+    return "\n".join(lines)
+
+
+def synthesis(summary: Summary, baseline: Baseline, settings: Settings) -> str:
+    """Return the report that ends a run (feature A18), for a terminal."""
+    lines = _headline(summary, baseline, settings)
+    lines += ["", "Best of each island:", *_island_lines(summary)]
+    lines += ["", "Diverse runners-up:", *_runners_up(summary)]
+    lines += ["", "Map of all islands:", *union_map(summary, settings)]
+    lines += ["", *_spend(summary, settings)]
+    best = summary.best
+    if best is not None and best.elite.parent_id is not None:
+        lines += ["", f"`lae diff {best.elite.child_id}` shows the change, "]
+        lines[-1] += f"`lae export {best.elite.child_id} -o best.patch` writes it for `git apply`."
+    return "\n".join(lines)
+
+
+def _headline(summary: Summary, baseline: Baseline, settings: Settings) -> list[str]:
+    best = summary.best
+    noise = _noise(baseline)
+    start = f"Baseline: {short(baseline.metric)} ({noise})."
+    if best is None:
+        return [start]
+    if best.elite.parent_id is None:
+        return [start, "No child is better than the baseline so far."]
+    gain = best.elite.metric - baseline.metric
+    return [
+        f"Global best: **{short(best.elite.metric)}** by {best.elite.child_id} "
+        f"({signed(gain)} against the baseline, one run): {best.summary}",
+        f"Its program: `{settings.sandbox_root}/lae/programs/{best.elite.child_id}`",
+        start,
+    ]
+
+
+def _noise(baseline: Baseline) -> str:
+    if baseline.spread is None:
+        return "one run; noise not measured"
+    runs = f"{len(baseline.metrics)} runs"
+    if baseline.spread == 0.0:
+        return f"{runs}, no spread: deterministic"
+    return f"{runs}, spread {short(baseline.spread)}; a smaller gain may be luck"
+
+
+def _coverage(summary: Summary) -> list[str]:
+    rows = [
+        [str(island), f"{held}/{cells}", short(best.elite.metric), best.elite.child_id]
+        for island, ((held, cells), best) in enumerate(
+            zip(summary.coverage, summary.island_best, strict=True)
+        )
+    ]
+    return table(["island", "cells", "best", "by"], rows)
+
+
+def _archive(summary: Summary) -> list[str]:
+    rows = [_row(rank, placed) for rank, placed in enumerate(summary.placed[:_ROWS], start=1)]
+    lines = table(["rank", "metric", "child", "island", "cell", "where", "change"], rows)
+    rest = len(summary.placed) - _ROWS
+    return [*lines, "", f"… and {rest} more in archive.tsv."] if rest > 0 else lines
+
+
+def _row(rank: int, placed: Placed) -> list[str]:
+    elite = placed.elite
+    change = placed.summary or "the baseline"
+    return [
+        str(rank),
+        short(elite.metric),
+        elite.child_id,
+        str(placed.island),
+        _cell(placed.cell),
+        where_text(elite),
+        change.replace("|", "/")[:80],
+    ]
+
+
+def _cell(cell: Cell) -> str:
+    return f"({cell[0]},{cell[1]})"
+
+
+def _island_lines(summary: Summary) -> list[str]:
+    return [
+        f"  {island}: {short(best.elite.metric):>9}  {best.elite.child_id:<12} "
+        f"{held} cells  {best.summary or 'the baseline'}"
+        for island, ((held, _), best) in enumerate(
+            zip(summary.coverage, summary.island_best, strict=True)
+        )
+    ]
+
+
+def _runners_up(summary: Summary) -> list[str]:
+    if not summary.runners_up:
+        return ["None yet."]
+    return [
+        f"- {placed.elite.child_id}: {short(placed.elite.metric)} in {_cell(placed.cell)}, "
+        f"{where_text(placed.elite)}: {placed.summary}"
+        for placed in summary.runners_up
+    ]
+
+
+def union_map(summary: Summary, settings: Settings) -> list[str]:
+    """Draw the best fitness of each cell over all islands."""
+    cells: dict[Cell, float] = {}
+    for placed in summary.placed:
+        cells[placed.cell] = max(cells.get(placed.cell, placed.elite.fitness), placed.elite.fitness)
+    lines = ascii_map(cells, settings.evolution.num_bins)
+    return [*lines, "   complexity to the right, diversity upwards; * best, 9 good, 1 poor"]
+
+
+def _spend(summary: Summary, settings: Settings) -> list[str]:
+    total = f" of {settings.total_budget}" if summary.total is not None else ""
+    reserve = f"; {summary.reserve:g} kept in reserve" if summary.reserve else ""
+    statuses = ", ".join(f"{count} {word}" for word, count in summary.statuses) or "no child yet"
+    lines = [
+        f"{summary.spent:.1f}{total} full runs spent{reserve}, "
+        f"{seconds_text(summary.elapsed)} of active time.",
+        f"{summary.children} children: {statuses}; {summary.kept} kept.",
+    ]
+    if summary.reasons:
+        failed = ", ".join(f"{count} {word}" for word, count in summary.reasons)
+        lines.append(f"Failures by reason: {failed}.")
+    lines.append("Children ran in process groups of their own, without isolation.")
+    return lines

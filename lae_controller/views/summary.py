@@ -1,0 +1,141 @@
+"""What a run has come to, as values: the one source of leaderboard, synthesis and status."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+
+from lae_controller.budget import Budget
+from lae_controller.config import Settings
+from lae_controller.evaluators.baseline import Baseline
+from lae_controller.program import Cell, Elite, sort_key
+from lae_controller.state import RunState
+
+RUNNERS_UP = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """One elite where it lives."""
+
+    island: int
+    cell: Cell
+    elite: Elite
+    summary: str
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """What a run has come to.
+
+    Attributes:
+        best: the best program ever placed; None before generation 0.
+        placed: the elites of all islands, best first, each program once.
+        runners_up: diverse programs other than the best, see ``runners_up``.
+        coverage: (cells held, cells in all) of each island.
+        reasons: how many children failed for each reason.
+        spent, total, reserve: full runs; total is None if the budget is a time.
+    """
+
+    best: Placed | None
+    placed: tuple[Placed, ...]
+    island_best: tuple[Placed, ...]
+    runners_up: tuple[Placed, ...]
+    coverage: tuple[tuple[int, int], ...]
+    statuses: tuple[tuple[str, int], ...]
+    reasons: tuple[tuple[str, int], ...]
+    children: int
+    kept: int
+    gen: int
+    num_generations: int | None
+    spent: float
+    total: int | None
+    reserve: float
+    elapsed: float
+    mode: str
+
+
+def summarise(settings: Settings, baseline: Baseline, state: RunState) -> Summary:
+    """Return what the run has come to."""
+    everywhere = placed_all(settings, state)
+    placed = _each_once(everywhere)
+    found = state.search.global_best()
+    best = next((p for p in placed if found and p.elite.child_id == found.child_id), None)
+    cells = settings.evolution.num_bins**2
+    islands = range(settings.evolution.num_islands)
+    plan = baseline.plan(settings)
+    budget = Budget(settings, baseline, plan.smoke_charge)
+    concurrency = state.concurrency or 1
+    return Summary(
+        best=best,
+        placed=tuple(placed),
+        island_best=tuple(_best_of(island, everywhere) for island in islands),
+        runners_up=tuple(runners_up(placed, best)),
+        coverage=tuple((len(state.search.elites(i)), cells) for i in islands),
+        statuses=_counted(state.statuses),
+        reasons=_counted(state.reasons),
+        children=state.children,
+        kept=state.kept,
+        gen=state.gen,
+        num_generations=settings.num_generations(concurrency),
+        spent=state.spent,
+        total=settings.total_budget.runs,
+        reserve=budget.reserve,
+        elapsed=state.elapsed,
+        mode=state.search.mode(),
+    )
+
+
+def placed_all(settings: Settings, state: RunState) -> list[Placed]:
+    """Return every elite of every island; a program that migrated stands there more than once."""
+    return [
+        Placed(island, cell, elite, state.told[elite.child_id].summary)
+        for island in range(settings.evolution.num_islands)
+        for cell, elite in state.search.elites(island)
+    ]
+
+
+def _each_once(everywhere: list[Placed]) -> list[Placed]:
+    """Return each program once, where it is first found, best first."""
+    ranked = sorted(
+        everywhere,
+        key=lambda p: (-p.elite.fitness, sort_key(p.elite.child_id), p.island),
+    )
+    seen: set[str] = set()
+    unique: list[Placed] = []
+    for placed in ranked:
+        key = "baseline" if placed.elite.parent_id is None else placed.elite.child_id
+        if key not in seen:
+            seen.add(key)
+            unique.append(placed)
+    return unique
+
+
+def _best_of(island: int, everything: list[Placed]) -> Placed:
+    mine = [placed for placed in everything if placed.island == island]
+    return min(mine, key=lambda p: (-p.elite.fitness, sort_key(p.elite.child_id)))
+
+
+def runners_up(placed: list[Placed], best: Placed | None) -> list[Placed]:
+    """Return a few programs that are good and lie in other places of the map than the best.
+
+    The best of each further cell, leaving out the best's own, farthest from those chosen first.
+    """
+    if best is None:
+        return []
+    better_half = [p for p in placed if p is not best and p.elite.parent_id is not None]
+    better_half = better_half[: max(RUNNERS_UP, len(better_half) // 2)]
+    chosen = [best]
+    while better_half and len(chosen) <= RUNNERS_UP:
+        pick = max(better_half, key=lambda p: min(_apart(p.cell, c.cell) for c in chosen))
+        better_half.remove(pick)
+        chosen.append(pick)
+    return chosen[1:]
+
+
+def _apart(one: Cell, other: Cell) -> int:
+    return abs(one[0] - other[0]) + abs(one[1] - other[1])
+
+
+def _counted(counts: Counter[str]) -> tuple[tuple[str, int], ...]:
+    return tuple(sorted(counts.items(), key=lambda item: (-item[1], item[0])))

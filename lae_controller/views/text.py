@@ -1,0 +1,68 @@
+"""Numbers and maps as people like to read them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from lae_controller.ledger import complexity_text
+from lae_controller.program import Cell, Elite
+
+_SHADES = "123456789"
+
+
+def short(value: float | None) -> str:
+    """Write a metric with the digits that matter; ``-`` for none."""
+    return "-" if value is None else f"{value:.6g}"
+
+
+def signed(value: float) -> str:
+    """Write a difference with its sign."""
+    return f"{value:+.4g}"
+
+
+def seconds_text(seconds: float) -> str:
+    """Write a duration: ``48 s``, ``12.5 min``, ``3.2 h``."""
+    if seconds < 120:
+        return f"{seconds:.0f} s" if seconds >= 10 else f"{seconds:.1f} s"
+    return f"{seconds / 60:.1f} min" if seconds < 7200 else f"{seconds / 3600:.1f} h"
+
+
+def where_text(elite: Elite) -> str:
+    """Write where an elite lies: its complexity and diversity."""
+    measures = elite.measures
+    size = complexity_text(measures.complexity, measures.unit)
+    return f"{size} div {measures.diversity:.2f}"
+
+
+def ascii_map(cells: Mapping[Cell, float], num_bins: int) -> list[str]:
+    """Draw a map of fitness: 9 the best tenth of the range, 1 the worst, ``*`` the very best.
+
+    Complexity grows to the right, diversity upwards; ``.`` is an empty cell.
+    """
+    lowest, highest = (min(cells.values()), max(cells.values())) if cells else (0.0, 0.0)
+
+    def mark(cell: Cell) -> str:
+        if cell not in cells:
+            return "."
+        if cells[cell] == highest:
+            return "*"
+        share = (cells[cell] - lowest) / (highest - lowest)
+        return _SHADES[min(len(_SHADES) - 1, int(share * len(_SHADES)))]
+
+    lines = [
+        f"  d{d:<2} " + " ".join(mark((c, d)) for c in range(num_bins))
+        for d in reversed(range(num_bins))
+    ]
+    return [*lines, "   c  " + " ".join(str(c % 10) for c in range(num_bins))]
+
+
+def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    """Return a Markdown table whose columns also line up in a terminal."""
+    everything = [list(header), *(list(row) for row in rows)]
+    widths = [max(len(row[i]) for row in everything) for i in range(len(header))]
+
+    def line(row: Sequence[str]) -> str:
+        return "| " + " | ".join(t.ljust(w) for t, w in zip(row, widths, strict=True)) + " |"
+
+    rule = "|" + "|".join("-" * (width + 2) for width in widths) + "|"
+    return [line(everything[0]), rule, *(line(row) for row in everything[1:])]

@@ -1,0 +1,139 @@
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+
+import pytest
+
+from lae_controller import config
+from lae_controller.evaluators import Interrupted, Measurement, Stage
+from lae_controller.evaluators.command import CommandEvaluator
+from lae_controller.program import Reason
+from lae_controller.sandbox.launch import Lifelines
+
+STAGE = Stage("full", 4.0, 42, 30.0)
+
+
+@pytest.fixture
+def program(tmp_path: Path) -> Path:
+    folder = tmp_path / "program"
+    folder.mkdir()
+    return folder
+
+
+def measure(
+    project: Path, program: Path, script: str, stage: Stage = STAGE, **changes: object
+) -> Measurement:
+    """Run a shell script as the training command."""
+    (program / "run.sh").write_text(script)
+    settings = dataclasses.replace(
+        config.load(project),
+        run_cmd="sh run.sh {budget}",
+        **changes,  # type: ignore[arg-type]
+    )
+    evaluator = CommandEvaluator(settings, Lifelines(), {"OMP_NUM_THREADS": "1"})
+    return evaluator.measure(program, "digest", program.parent / "runs", stage)
+
+
+def test_metric_parameters_and_curve_are_read(project: Path, program: Path) -> None:
+    script = (
+        "echo params: 610; for e in 1 2 3; do echo epoch $e: loss 0.$e; done; echo val_loss: 0.25"
+    )
+    found = measure(project, program, script)
+    assert (found.metric, found.reason, found.params, found.metric_lines) == (0.25, None, 610, 1)
+    assert [step for step, _ in found.artifacts.curve] == [1.0, 2.0, 3.0]
+    assert "val_loss: 0.25" in found.artifacts.log_tail
+
+
+@pytest.mark.parametrize(
+    ("script", "reason", "said"),
+    [
+        ("echo val_loss: 0.1; exit 137", Reason.EXIT, "exit status 137"),
+        ("echo val_loss: nan", Reason.NON_FINITE, "nan"),
+        ("echo val_loss: inf", Reason.NON_FINITE, "inf"),
+        ("echo nothing here", Reason.NO_METRIC, "nothing here"),
+        ("echo val_loss: 0,95", Reason.NO_METRIC, "0,95"),
+        ("echo 'MemoryError'; exit 1", Reason.OOM, "MemoryError"),
+        ("echo 'OSError: [Errno 28] No space left on device'; exit 1", Reason.ENVIRONMENT, "space"),
+        ("kill -11 $$", Reason.EXIT, "killed by signal 11"),
+    ],
+)
+def test_a_failed_run_has_a_reason_and_no_metric(
+    project: Path, program: Path, script: str, reason: Reason, said: str
+) -> None:
+    found = measure(project, program, script)
+    assert (found.metric, found.reason) == (None, reason)
+    assert said in found.detail
+
+
+def test_a_traceback_comes_back_with_file_and_line(project: Path, program: Path) -> None:
+    script = "exec {python} - <<'X'\ndef build(width): pass\nbuild(widht=64)\nX\n".replace(
+        "{python}", "python3"
+    )
+    found = measure(project, program, script)
+    assert found.reason is Reason.EXIT
+    assert "unexpected keyword argument 'widht'" in found.detail
+
+
+def test_a_run_beyond_its_limit_is_a_timeout(project: Path, program: Path) -> None:
+    stage = dataclasses.replace(STAGE, limit=0.3)
+    found = measure(project, program, "echo val_loss: 0.9; sleep 30", stage, stop_grace=0.2)
+    assert (found.metric, found.reason) == (None, Reason.TIMEOUT)
+    assert found.seconds < 10
+
+
+def test_under_a_time_budget_ending_when_told_counts(project: Path, program: Path) -> None:
+    stage = dataclasses.replace(STAGE, limit=0.4)
+    script = "trap 'echo val_loss: 0.7; exit 0' TERM; while :; do sleep 0.05; done"
+    time_gate = config.Gate.TIME
+    found = measure(project, program, script, stage, gate=time_gate, stop_grace=5.0)
+    assert (found.metric, found.reason) == (0.7, None)
+    deaf = "trap '' TERM; echo val_loss: 0.7; while :; do sleep 0.05; done"
+    found = measure(
+        project,
+        program,
+        deaf,
+        dataclasses.replace(stage, name="f2"),
+        gate=time_gate,
+        stop_grace=0.2,
+    )
+    assert (found.metric, found.reason) == (None, Reason.TIMEOUT)
+
+
+def test_a_metric_file_is_read(project: Path, program: Path) -> None:
+    script = "echo '{\"val_loss\": 0.125}' > metrics.json; echo val_loss: 99"
+    assert measure(project, program, script, metric_file="metrics.json").metric == 0.125
+
+
+def test_the_program_directory_is_not_touched_by_its_run(project: Path, program: Path) -> None:
+    measure(project, program, "echo junk > out.txt; echo val_loss: 1")
+    assert sorted(path.name for path in program.iterdir()) == ["run.sh"]
+
+
+def test_a_finished_run_is_read_and_not_run_again(project: Path, program: Path) -> None:
+    log = program.parent / "count"
+    script = f"echo x >> {log}; echo val_loss: 0.5"
+    for _ in range(2):
+        assert measure(project, program, script).metric == 0.5
+    assert log.read_text() == "x\n"
+    measure(project, program, script, dataclasses.replace(STAGE, budget=8.0))
+    assert log.read_text() == "x\nx\n"
+
+
+def test_a_run_that_is_cut_off_counts_for_nothing(project: Path, program: Path) -> None:
+    (program / "run.sh").write_text("echo val_loss: 1; sleep 30")
+    settings = dataclasses.replace(config.load(project), run_cmd="sh run.sh {budget}")
+    lifelines = Lifelines()
+    lifelines.end_all()
+    with pytest.raises(Interrupted):
+        CommandEvaluator(settings, lifelines, {}).measure(
+            program, "d", program.parent / "runs", STAGE
+        )
+
+
+def test_threads_are_shared_out_and_the_budget_reaches_the_run(
+    project: Path, program: Path
+) -> None:
+    found = measure(project, program, "echo val_loss: $1; echo threads $OMP_NUM_THREADS")
+    assert found.metric == 4.0
+    assert "threads 1" in found.artifacts.log_tail
