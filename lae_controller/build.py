@@ -16,9 +16,9 @@ from lae_controller.evaluators.cascade import evaluate
 from lae_controller.evaluators.command import CommandEvaluator
 from lae_controller.executors import EXECUTORS
 from lae_controller.files import make_folder, write_atomic
-from lae_controller.hardware import derive_concurrency, probe
 from lae_controller.ledger import Ledger
 from lae_controller.loop import Controller, Parts
+from lae_controller.machine.hardware import derive_concurrency, probe
 from lae_controller.resume import load_state
 from lae_controller.sandbox.launch import Lifelines
 from lae_controller.search import SEARCHES, Search, SearchSettings

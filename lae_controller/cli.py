@@ -72,7 +72,7 @@ def cli() -> None:
 @_JSON
 def probe(as_json: bool) -> None:
     """Show the hardware, its limits and the concurrency derived from them."""
-    from lae_controller import hardware
+    from lae_controller.machine import hardware
 
     found = hardware.probe(sandbox=Path.cwd())
     derived = hardware.derive_concurrency(found)

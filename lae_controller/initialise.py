@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -13,7 +14,7 @@ from lae_controller.bindings.proposal import read_value, with_settings
 from lae_controller.config import FILE_NAME, Settings, parse
 from lae_controller.errors import ConfigError
 from lae_controller.files import write_atomic
-from lae_controller.hardware import probe
+from lae_controller.machine.hardware import probe
 from lae_controller.skill_files import load_schema
 from lae_controller.yaml_text import load_yaml, set_scalar
 
@@ -74,9 +75,13 @@ def _existing(path: Path, given: Mapping[str, str]) -> Draft:
     text = path.read_text(encoding="utf-8")
     known = known_keys(load_schema("run"))
     for key, value in given.items():
-        if key not in known:
-            raise ConfigError(f"--set {key}: not a key of {FILE_NAME}")
-        text = _with(text, key, _spelled(read_value(key, value, known[key])))
+        kinds = known.get(key) or known.get(f"{key.rpartition('.')[0]}.*")
+        if kinds is None:
+            near = difflib.get_close_matches(key, known, n=1, cutoff=0.0)[0]
+            raise ConfigError(
+                f"--set {key}: not a key of {FILE_NAME}; the nearest known key is {near}"
+            )
+        text = _with(text, key, _spelled(read_value(key, value, kinds)))
     parse(text, path)
     return Draft(path, text, load_yaml(text, path.name), (), there=True)
 

@@ -6,13 +6,13 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
-from lae_controller.artifacts import read_artifacts, trim_traceback
 from lae_controller.config import Gate, Settings
 from lae_controller.evaluators import Interrupted, Measurement, Stage
 from lae_controller.files import make_folder, read_json, remove_tree, write_json
-from lae_controller.metric_file import read_metric_file
-from lae_controller.output import Reading, find_metric
-from lae_controller.param_count import find_params
+from lae_controller.outputs.artifacts import read_artifacts, trim_traceback
+from lae_controller.outputs.metric import Reading, find_metric
+from lae_controller.outputs.metric_file import read_metric_file
+from lae_controller.outputs.param_count import find_params
 from lae_controller.program import Reason
 from lae_controller.sandbox.command import apply_edits, training_command
 from lae_controller.sandbox.launch import Command, Ended, Lifelines, read_outcome, run

@@ -14,7 +14,7 @@ from lae_controller.mutators.intervention import classify
 from lae_controller.mutators.literals import spell, toward
 from lae_controller.mutators.names import Role
 from lae_controller.mutators.scalar import Scalar
-from lae_controller.mutators.scopes import MEASURING, Definition, definitions, module_names
+from lae_controller.mutators.scopes import Definition, definitions, is_measuring, module_names
 from lae_controller.mutators.sources import Source
 from lae_controller.mutators.view import Other, View
 from lae_controller.program import Intervention, Task
@@ -138,7 +138,7 @@ def _differing(
         other = others.get(name)
         if other is None or type(other) is not type(own) or own.col_offset != other.col_offset:
             continue
-        if not MEASURING.isdisjoint(own.name.lower().split("_")):
+        if is_measuring(own.name):
             continue
         if ast.dump(own) != ast.dump(other) and not _mentions(other, foreign):
             yield own, other, classify(" ".join(name), "take-function")

@@ -36,7 +36,7 @@ _TYPICAL: tuple[tuple[str, tuple[float, ...]], ...] = (
     ("prob", (0.1, 0.25)),
     ("p", (0.1, 0.25)),
 )
-_SWITCH_OFF = ("dropout", "drop", "decay", "wd", "reg", "smoothing", "noise", "momentum")
+_SWITCH_OFF = ("dropout", "drop", "decay", "wd", "reg", "smoothing", "noise")
 
 
 def typical(name: str, rng: random.Random) -> float | None:

@@ -33,7 +33,7 @@ _FROZEN = _set(
     "seed seeds epoch epochs iters iterations iter iteration niter steps step budget device"
     " devices gpu gpus port worker workers thread threads version split splits subset test"
     " tests val valid validation eval evaluate evaluation holdout fold folds timeout seconds"
-    " minutes hours duration deadline world verbose debug log logs logging logger print"
+    " minutes hours duration deadline time limit world verbose debug log logs logging logger print"
     " save checkpoint checkpoints ckpt interval every resume cache prefetch download"
     " deterministic"
 )
@@ -43,6 +43,7 @@ _MEASURE = _set(
     "loss losses accuracy acc metric metrics correct total hits running history f1 auc score"
     " scores report result results pred preds prediction predictions"
 )
+_FACTOR = _set("weight coef coeff lambda scale smoothing")
 _FRAGILE = _set(
     "axis axes dims ndim classes class nclass vocab labels label output outputs input inputs"
     " in out index idx offset pad padding stride dilation groups keepdims image img shape"
@@ -85,6 +86,11 @@ def is_measure(text: str) -> bool:
     return not _MEASURE.isdisjoint(words(text))
 
 
+def is_measure_name(name: str) -> bool:
+    """Say whether a value bound to ``name`` is itself reported: no ``aux_loss_weight``."""
+    return is_measure(name) and _FACTOR.isdisjoint(words(name))
+
+
 def role_of(name: str, value: float) -> Role:
     """Return how the number ``value`` (int or float by its type) bound to ``name`` moves."""
     if is_frozen(name):
@@ -106,7 +112,7 @@ def _float_role(found: set[str], value: float) -> Role:
 
 
 def _int_role(found: set[str], value: int) -> Role:
-    if value < 0 or found & _FRAGILE or (found & {"dim", "dims"} and value < 4):
+    if value < 0 or found & _FRAGILE or found == {"size"} or ("dim" in found and value < 4):
         return Role.FRAGILE
     if found & _COUNT:
         return Role.COUNT

@@ -7,9 +7,9 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from lae_controller.mutators.names import is_frozen, is_measure
+from lae_controller.mutators.names import is_frozen, is_measure_name
 from lae_controller.mutators.scalar import Scalar
-from lae_controller.mutators.scopes import MEASURING, call_name, signatures
+from lae_controller.mutators.scopes import call_name, is_measuring, signatures
 from lae_controller.mutators.sources import Source
 
 # Names of positional arguments of well-known calls; an empty name is one to leave alone.
@@ -40,12 +40,15 @@ _POSITIONAL: dict[str, tuple[str, ...]] = {
     "clip": ("", "clip", "clip"),
     "full": ("", "scale"),
 }
-_SEEDS = frozenset(
+# Calls whose arguments are seeds, machine or text.
+_LEAVE = frozenset(
     "seed default_rng manual_seed manual_seed_all RandomState Random PRNGKey key Generator"
     " sleep exit print open range enumerate round isclose allclose format split"
     " train_test_split permutation".split()
 )
-_LOOKUPS = frozenset("get pop setdefault getattr getenv add_argument add_option option".split())
+_LOOKUPS = frozenset("get pop setdefault getattr getenv".split())
+_OPTIONS = frozenset("add_argument add_option option".split())
+_WRAPPERS = frozenset("int float field Field array asarray tensor".split())
 _EXPRESSION = 0.3
 _WHOLE = 0.2  # an int in an expression is mostly structure: `1 - p`, `x ** 2`
 _SHAPE = "shape"  # names the ints among positional arguments of unknown calls: role fragile
@@ -121,8 +124,10 @@ class _Walker:
                     self._expr(child, loose)
 
     def _function(self, node: ast.FunctionDef | ast.AsyncFunctionDef, context: _Context) -> None:
-        if not MEASURING.isdisjoint(node.name.lower().split("_")):
+        if is_measuring(node.name):
             return
+        for decorator in node.decorator_list:
+            self._expr(decorator, context)
         inner = _Context((*context.scope, node.name), node.name, 0.7)
         positional = node.args.posonlyargs + node.args.args
         first = len(positional) - len(node.args.defaults)
@@ -159,9 +164,9 @@ class _Walker:
             case ast.Tuple() | ast.List() | ast.Set():
                 for item in node.elts:
                     self._expr(item, context)
-            case ast.Subscript():
+            case ast.Subscript() | ast.Attribute() | ast.Starred():
                 self._expr(node.value, context)
-            case ast.JoinedStr() | ast.Attribute() | ast.Name():
+            case ast.JoinedStr() | ast.Name():
                 pass
             case _:
                 self._operation(node, context)
@@ -179,31 +184,34 @@ class _Walker:
 
     def _call(self, node: ast.Call, context: _Context) -> None:
         called = call_name(node)
-        if called in _SEEDS or is_frozen(called):
+        if called in _LEAVE or is_frozen(called):
             return
-        if called in _LOOKUPS:
-            self._lookup(node, context)
+        if called in _LOOKUPS | _OPTIONS:
+            self._lookup(node, called, context)
             return
-        self._expr(node.func, context) if isinstance(node.func, ast.Call) else None
+        self._expr(node.func, context)
         names = self._signatures.get(called, ())
-        wrapper = called in ("int", "float", "field", "Field", "array", "tensor", "Fraction")
+        loose = replace(context, name=called, weight=context.weight * _EXPRESSION, shaped=True)
         for number, argument in enumerate(node.args):
-            inner = replace(context, name=called, weight=context.weight * _EXPRESSION, shaped=True)
+            inner = context if called in _WRAPPERS else loose
             if number < len(names):
                 inner = replace(context, name=names[number], shaped=False)
-            self._expr(argument, context if wrapper else inner)
+            self._expr(argument, inner)
         for keyword in node.keywords:
-            own = keyword.arg if keyword.arg not in (None, "default", "p") else context.name
-            own = called if keyword.arg == "p" else own
-            self._expr(keyword.value, replace(context, name=own or "", shaped=False))
+            own = {None: context.name, "default": context.name, "p": called}.get(keyword.arg)
+            self._expr(keyword.value, replace(context, name=own or keyword.arg or "", shaped=False))
 
-    def _lookup(self, node: ast.Call, context: _Context) -> None:
+    def _lookup(self, node: ast.Call, called: str, context: _Context) -> None:
         """Name the default in ``get("lr", 0.1)`` or ``add_argument("--lr", default=0.1)``."""
         names = [text for argument in node.args if (text := constant_text(argument))]
-        name = max(names, key=len).lstrip("-").replace("-", "_") if names else context.name
-        defaults = [arg for arg in node.args if not isinstance(arg, ast.Constant | ast.Name)]
-        defaults += [arg for arg in node.args if constant_text(arg) is None and arg not in defaults]
-        defaults += [keyword.value for keyword in node.keywords if keyword.arg == "default"]
+        if not names:
+            return
+        if called in _OPTIONS:
+            name = max(names, key=len).lstrip("-").replace("-", "_")
+            defaults = [keyword.value for keyword in node.keywords if keyword.arg == "default"]
+        else:
+            name = names[0]
+            defaults = [argument for argument in node.args if constant_text(argument) != name]
         for default in defaults:
             self._expr(default, replace(context, name=name, weight=1.0, shaped=False))
 
@@ -214,7 +222,7 @@ class _Walker:
         self._count[place] += 1
         start, end = self._source.span(node)
         name = context.name
-        if is_frozen(name) or is_measure(name):
+        if is_frozen(name) or is_measure_name(name):
             return
         if context.shaped and isinstance(value, int) and not isinstance(value, bool):
             name = _SHAPE

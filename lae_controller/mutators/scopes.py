@@ -6,11 +6,11 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-MEASURING = frozenset(
-    "eval evaluate evaluation validate validation test accuracy metric metrics seed log save"
-    " plot report".split()
+_MEASURING = frozenset(
+    "eval evaluate evaluation validate validation test accuracy metric metrics seed save plot"
+    " report".split()
 )
-"""Words in the names of functions that measure or report: a child has no business there."""
+_TRAINING = frozenset("train training fit build make".split())
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 Definition = Function | ast.ClassDef
@@ -31,6 +31,12 @@ class Body:
     in_class: bool
 
 
+def is_measuring(name: str) -> bool:
+    """Say whether a function or class measures or reports: a child has no business there."""
+    parts = set(name.lower().split("_"))
+    return bool(parts & _MEASURING) and not parts & _TRAINING
+
+
 def bodies(tree: ast.Module) -> Iterator[Body]:
     """Yield every list of statements, outer ones first, functions that measure left out."""
     yield from _bodies(tree, Body(tree.body, (), None, in_class=False))
@@ -42,7 +48,7 @@ def _bodies(node: ast.AST, context: Body) -> Iterator[Body]:
         yield body
         for statement in block:
             if isinstance(statement, Definition):
-                if MEASURING.isdisjoint(statement.name.lower().split("_")):
+                if not is_measuring(statement.name):
                     yield from _bodies(statement, _enter(statement, context))
             else:
                 yield from _bodies(statement, Body([], body.scope, body.owner, body.in_class))
@@ -72,11 +78,14 @@ def _blocks(node: ast.AST) -> Iterator[list[ast.stmt]]:
 
 
 def workable(node: ast.AST) -> Iterator[ast.AST]:
-    """Yield every node below ``node`` in order, those of functions that measure left out."""
+    """Yield every node below ``node`` in order, those of functions that measure left out.
+
+    Nor what stands in an f-string: before Python 3.12 its positions are not those of the file.
+    """
     for child in ast.iter_child_nodes(node):
-        if isinstance(child, Definition) and not MEASURING.isdisjoint(
-            child.name.lower().split("_")
-        ):
+        if isinstance(child, ast.JoinedStr):
+            continue
+        if isinstance(child, Definition) and is_measuring(child.name):
             continue
         yield child
         yield from workable(child)

@@ -28,7 +28,9 @@ def _sites_in(source: Source, operator: str) -> Iterator[Site]:
     calls = {id(node.func): node for node in source.nodes if isinstance(node, ast.Call)}
     kind = classify("", operator)
     for node in source.nodes:
-        if not isinstance(node, ast.Name | ast.Attribute) or not source.is_open(*source.span(node)):
+        if not isinstance(node, ast.Name | ast.Attribute) or not isinstance(node.ctx, ast.Load):
+            continue
+        if not source.is_open(*source.span(node)):
             continue
         module, name = _origin(node, source.imports)
         for family in FAMILIES:
@@ -69,7 +71,7 @@ def _options(
     if isinstance(node, ast.Name):
         if node.id != name:  # imported under another name
             return []
-        others = [m for m in others if _importing(source, name, m) is not None]
+        others = [m for m in others if _importing(source, family, name, m) is not None]
     return others
 
 
@@ -105,7 +107,7 @@ def _swapped(
     old = node.attr if isinstance(node, ast.Attribute) else node.id
     splices = [Splice(source.path, end - len(old), end, member)]
     if isinstance(node, ast.Name):
-        splices += _importing(source, old, member) or []
+        splices += _importing(source, family, old, member) or []
     if call is not None:
         splices += _arguments(source, family, member, call)
         splices += _learning_rate(source, family, old, member, call)
@@ -113,10 +115,10 @@ def _swapped(
     return Edit(tuple(splices), summary, classify("", family.operator))
 
 
-def _importing(source: Source, old: str, new: str) -> list[Splice] | None:
+def _importing(source: Source, family: Family, old: str, new: str) -> list[Splice] | None:
     """Return what makes ``new`` available where ``old`` was imported; None if nothing can."""
     for node in source.nodes:
-        if not isinstance(node, ast.ImportFrom):
+        if not isinstance(node, ast.ImportFrom) or node.module not in family.modules:
             continue
         names = [alias.name for alias in node.names if alias.asname is None]
         if new in names:

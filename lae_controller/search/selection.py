@@ -28,16 +28,17 @@ class SelectionSettings:
         island_best: the best elite of the child's island.
         by_rank: an elite of the island, the k-th best with a weight of 1/k.
         uniform: any elite of the island alike.
-        stall_share: how much of the mixture gives way while something stalls, in [0, 1].
-        quality_patience: children that ran without a new global best before quality stalls.
-        coverage_patience: children that ran without filling an empty cell before coverage stalls.
+        near_empty: while coverage stalls, the share of children, in [0, 1], whose parent is
+            an elite beside empty cells instead of one by the mixture.
+        quality_patience: quality stalls after so many children that ran and brought no gain.
+        coverage_patience: coverage stalls after so many that filled no empty cell.
     """
 
     global_best: float
     island_best: float
     by_rank: float
     uniform: float
-    stall_share: float
+    near_empty: float
     quality_patience: int
     coverage_patience: int
 
@@ -122,14 +123,14 @@ def choose_parent(
 ) -> tuple[Elite, str]:
     """Return a parent and the name of the rule that picked it.
 
-    While something stalls, a share of the children follows ``leaders`` (quality: one of the
-    run's top elites, by rank) or ``near_empty`` (coverage) instead of the mixture.
+    While quality stalls it is one of ``leaders``, each by 1/rank: a best that was only lucky
+    is left behind so. While coverage stalls a share of the children is ``near_empty``.
     """
+    if mode == "exploit":
+        return _by_rank(choice.leaders, rng), "leaders"
     if not choice.island:
         return choice.leaders[0], "global_best"
-    if mode != "balanced" and rng.random() < settings.stall_share:
-        if mode == "exploit":
-            return _by_rank(choice.leaders, rng), "leaders"
+    if mode == "explore" and rng.random() < settings.near_empty:
         return _near_empty(choice, rng), "near_empty"
     return _from_mixture(settings, choice, rng)
 

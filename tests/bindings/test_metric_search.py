@@ -11,7 +11,7 @@ from lae_controller.bindings.metric import find_metric
 from lae_controller.bindings.project import scan
 from lae_controller.bindings.proposal import Suggestion
 from lae_controller.bindings.settings import Setting, Way
-from lae_controller.output import find_metric as read_output
+from lae_controller.outputs.metric import find_metric as read_output
 
 Build = Callable[[dict[str, str]], Path]
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from lae_controller.cgroups import (
+from lae_controller.machine.cgroups import (
     affinity_cores,
     cpu_quotas,
     memory_limits,

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from lae_controller.output import compile_metric_pattern, matches_near_end
-from lae_controller.output_lines import clean_lines
+from lae_controller.outputs.lines import clean_lines
+from lae_controller.outputs.metric import compile_metric_pattern, matches_near_end
 
 # Unlike a metric, a count may have thousands marks and a suffix for its magnitude.
 _COUNT = re.compile(

@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from lae_controller.artifacts import max_step, read_artifacts, trim_traceback
+from lae_controller.outputs.artifacts import max_step, read_artifacts, trim_traceback
 from lae_controller.program import Artifacts
 
 

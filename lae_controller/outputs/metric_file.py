@@ -7,7 +7,7 @@ import math
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from lae_controller.output import Reading
+from lae_controller.outputs.metric import Reading
 from lae_controller.program import Reason
 
 TAIL_BYTES = 16 * 2**20

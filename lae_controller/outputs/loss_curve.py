@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 
-from lae_controller.named_values import evenly, find_column, find_occurrences, preferred
+from lae_controller.outputs.named_values import evenly, find_column, find_occurrences, preferred
 
 Curve = tuple[tuple[float, float], ...]
 """(step, value) pairs in order of appearance; the steps rise."""

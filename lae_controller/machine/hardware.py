@@ -12,8 +12,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from lae_controller.accelerators import Accelerator, Nvml, find, visible_env
-from lae_controller.cgroups import affinity_cores, usable_cores, usable_memory
+from lae_controller.machine.accelerators import Accelerator, Nvml, find, visible_env
+from lae_controller.machine.cgroups import affinity_cores, usable_cores, usable_memory
 
 __all__ = [
     "Accelerator",

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from lae_controller.errors import ConfigError
-from lae_controller.metric_file import TAIL_BYTES, read_metric_file
-from lae_controller.numbers_grammar import parse_number
-from lae_controller.output import Reading, clean_lines, compile_metric_pattern, find_metric
-from lae_controller.param_count import find_params
+from lae_controller.outputs.metric import Reading, clean_lines, compile_metric_pattern, find_metric
+from lae_controller.outputs.metric_file import TAIL_BYTES, read_metric_file
+from lae_controller.outputs.numbers_grammar import parse_number
+from lae_controller.outputs.param_count import find_params
 from lae_controller.program import Reason
 
 

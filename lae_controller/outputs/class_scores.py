@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from lae_controller.numbers_grammar import DECIMAL, read_number
+from lae_controller.outputs.numbers_grammar import DECIMAL, read_number
 
 MAX_CLASSES = 200
 

@@ -14,9 +14,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from lae_controller.errors import ConfigError
-from lae_controller.named_values import Occurrence, find_column, find_occurrences, preferred
-from lae_controller.numbers_grammar import Number, cuts_number, parse_number
-from lae_controller.output_lines import clean_lines, excerpt
+from lae_controller.outputs.lines import clean_lines, excerpt
+from lae_controller.outputs.named_values import Occurrence, find_column, find_occurrences, preferred
+from lae_controller.outputs.numbers_grammar import Number, cuts_number, parse_number
 from lae_controller.program import Reason
 
 __all__ = ["Reading", "clean_lines", "compile_metric_pattern", "find_metric"]

@@ -226,7 +226,7 @@ def query(path: Sequence[str] | None = None, limit_s: float = _LIMIT_S) -> Listi
     """
     start = (
         "import json, sys; sys.path[:] = json.loads(sys.argv[1]); "
-        "from lae_controller.accelerators import main; main()"
+        "from lae_controller.machine.accelerators import main; main()"
     )
     imports = json.dumps(list(sys.path if path is None else path))
     try:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from lae_controller.class_scores import read_class_scores
-from lae_controller.loss_curve import Curve, read_curve
-from lae_controller.output_lines import clean_lines
+from lae_controller.outputs.class_scores import read_class_scores
+from lae_controller.outputs.lines import clean_lines
+from lae_controller.outputs.loss_curve import Curve, read_curve
 from lae_controller.program import Artifacts
 
 NON_FINITE_WARNING = "non-finite number in the output"

@@ -12,7 +12,7 @@ import pynvml
 import pytest
 
 import lae_controller
-from lae_controller.accelerators import (
+from lae_controller.machine.accelerators import (
     Accelerator,
     Device,
     Found,

@@ -9,8 +9,8 @@ from typing import Literal
 
 import pytest
 
-from lae_controller.accelerators import MemoryInfo
-from lae_controller.hardware import (
+from lae_controller.machine.accelerators import MemoryInfo
+from lae_controller.machine.hardware import (
     Accelerator,
     Hardware,
     derive_concurrency,
@@ -211,7 +211,7 @@ def test_the_text_for_accelerators() -> None:
 
 def test_start_up_is_not_burdened_with_libraries(container: Path) -> None:
     script = (
-        "import sys, pathlib; from lae_controller.hardware import probe; "
+        "import sys, pathlib; from lae_controller.machine.hardware import probe; "
         "probe(pathlib.Path(sys.argv[1]), {}); "
         "print(sorted({'pynvml', 'psutil', 'rich', 'click'} & set(sys.modules)))"
     )

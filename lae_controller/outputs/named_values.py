@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
-from lae_controller.numbers_grammar import Number, parse_number, read_number
+from lae_controller.outputs.numbers_grammar import Number, parse_number, read_number
 
 Item = TypeVar("Item")
 

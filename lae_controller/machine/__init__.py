@@ -1,0 +1,1 @@
+"""What this machine has: cores, memory, accelerators, and their limits."""

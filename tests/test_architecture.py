@@ -1,0 +1,102 @@
+"""The layers, the sizes and the habits of the code, kept by machine."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+PACKAGE = Path(__file__).resolve().parents[1] / "lae_controller"
+MODULES = sorted(path for path in PACKAGE.rglob("*.py"))
+
+# What a layer may import, besides itself and everything below it. Lower numbers lie deeper.
+LAYERS = {
+    "program": 0,
+    "errors": 0,
+    "codec": 1,
+    "files": 1,
+    "skill_files": 1,
+    "yaml_text": 1,
+    "config": 1,
+    "change": 1,
+    "output": 1,
+    "machine": 1,
+    "lock": 1,
+    "ledger": 1,
+    "sandbox": 1,
+    "search": 2,
+    "mutators": 2,
+    "evaluators": 2,
+    "executors": 2,
+    "bindings": 2,
+    "results": 2,
+    "state": 3,
+    "budget": 3,
+    "niches": 3,
+    "resume": 3,
+    "mutate": 3,
+    "children": 3,
+    "loop": 3,
+    "views": 4,
+    "build": 4,
+    "begin": 5,
+    "checks": 5,
+    "initialise": 5,
+    "session": 5,
+    "cli": 6,
+    "__main__": 6,
+    "__init__": 0,
+}
+SEAMS = {"search", "mutators", "evaluators", "executors"}
+# An executor carries an evaluator's job; that one word they share.
+ALLOWED_ACROSS = {("executors", "evaluators")}
+
+
+def part(path: Path) -> str:
+    return path.relative_to(PACKAGE).parts[0].removesuffix(".py")
+
+
+def imported(tree: ast.Module) -> Iterator[str]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and node.module:
+            words = node.module.split(".")
+            if words[0] == "lae_controller":
+                yield from words[1:2] or [alias.name for alias in node.names]
+        elif isinstance(node, ast.Import):
+            for alias in node.names:
+                words = alias.name.split(".")
+                if words[0] == "lae_controller" and len(words) > 1:
+                    yield words[1]
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda p: p.relative_to(PACKAGE).as_posix())
+def test_imports_point_downwards(path: Path) -> None:
+    mine = part(path)
+    for name in imported(ast.parse(path.read_text(encoding="utf-8"))):
+        if name == "__version__":
+            continue
+        assert LAYERS[name] <= LAYERS[mine], f"{mine} imports {name}, which lies above it"
+        across = mine in SEAMS and name in SEAMS and name != mine
+        assert not across or (mine, name) in ALLOWED_ACROSS, f"{mine} imports {name}"
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda p: p.relative_to(PACKAGE).as_posix())
+def test_files_and_functions_stay_small(path: Path) -> None:
+    text = path.read_text(encoding="utf-8")
+    assert len(text.splitlines()) <= 420
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.FunctionDef) and node.end_lineno:
+            assert node.end_lineno - node.lineno < 60, f"{path.name}: {node.name}"
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda p: p.relative_to(PACKAGE).as_posix())
+def test_no_global_randomness_and_no_catch_all(path: Path) -> None:
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+            drawn = node.value.id == "random" and node.attr not in ("Random",)
+            assert not drawn, f"{path.name}:{node.lineno}: a global random stream"
+        if isinstance(node, ast.ExceptHandler):
+            name = ast.unparse(node.type) if node.type else ""
+            assert name not in ("", "Exception"), f"{path.name}:{node.lineno}: catches everything"

@@ -1,0 +1,239 @@
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from conftest import make_project
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+def lae(*words: str, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "lae_controller", *words],
+        capture_output=True,
+        text=True,
+        stdin=subprocess.DEVNULL,
+        cwd=cwd,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        check=False,
+    )
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A finished run inside a git repository."""
+    root = tmp_path_factory.mktemp("cli") / "project"
+    make_project(root)
+    git(root, "init", "-q")
+    git(root, "add", ".")
+    git(root, "-c", "user.name=t", "-c", "user.email=t@t", "commit", "-qm", "start")
+    done = lae("run", str(root), "--yes")
+    assert done.returncode == 0, done.stderr
+    return root
+
+
+def git(root: Path, *words: str) -> str:
+    done = subprocess.run(["git", "-C", str(root), *words], check=True, capture_output=True)
+    return done.stdout.decode()
+
+
+def best(run: Path) -> str:
+    found = json.loads(lae("best", str(run), "--json").stdout)
+    return str(found[0]["child_id"])
+
+
+def test_every_command_has_help() -> None:
+    listing = lae("--help").stdout
+    for name in "probe init check run status stop best show diff export".split():
+        assert f"  {name}" in listing
+        assert lae(name, "--help").returncode == 0
+
+
+def test_probe_prints_data_on_stdout() -> None:
+    found = json.loads(lae("probe", "--json").stdout)
+    assert found["concurrency"] >= 1
+    assert found["cores"] >= 1
+
+
+def test_a_wrong_flag_is_usage() -> None:
+    assert lae("run", "--no-such-flag").returncode == 2
+    assert lae("nonsense").returncode == 2
+
+
+def test_without_a_config_it_says_what_to_do(tmp_path: Path) -> None:
+    done = lae("check", str(tmp_path))
+    assert done.returncode == 2
+    assert "lae init" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_nothing_is_created_without_a_yes(project: Path) -> None:
+    done = lae("run", str(project))
+    assert done.returncode == 2
+    assert "--yes" in done.stderr
+    assert not (project / "sandbox").exists()
+
+
+def test_check_reports_line_by_line_and_its_runs_are_reused(project: Path) -> None:
+    done = lae("check", str(project), "--json")
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert found["verdict"] == "ready"
+    names = [item["name"] for item in found["checks"]]
+    assert names == ["config", "machine", "program", "smoke", "full", "budget", "noise", "estimate"]
+    again = lae("check", str(project))
+    assert "baseline full" in done.stderr
+    assert "baseline full" not in again.stderr
+    assert "no spread: deterministic" in again.stdout
+
+
+def test_a_budget_without_effect_is_refused_unless_forced(project: Path) -> None:
+    (project / "train.py").write_text("print('val_loss: 0.5')\n")
+    assert lae("check", str(project)).returncode == 5
+    refused = lae("run", str(project), "--yes")
+    assert refused.returncode == 5
+    assert "no effect" in refused.stderr
+    assert lae("check", str(project), "--force").returncode == 0
+    assert lae("run", str(project), "--yes", "--total-budget", "4").returncode == 0
+
+
+def test_the_run_ends_with_a_synthesis_on_stdout(run: Path) -> None:
+    done = lae("run", str(run))
+    assert done.returncode == 0
+    for words in ("Global best", "Best of each island", "Diverse runners-up", "Map of all islands"):
+        assert words in done.stdout
+    assert "total budget" in done.stderr
+
+
+def test_status_speaks_of_progress_and_spend(run: Path) -> None:
+    found = json.loads(lae("status", str(run), "--json").stdout)
+    assert found["running"] is False
+    assert found["total"] == 10
+    assert 8 < found["spent"] <= 10
+    assert found["best"] == best(run)
+    assert lae("status", str(run / "sandbox" / "lae")).returncode == 0
+
+
+def test_stop_without_a_controller_says_so(run: Path) -> None:
+    done = lae("stop", str(run))
+    assert done.returncode == 2
+    assert "no controller is running" in done.stderr
+
+
+def test_best_is_ranked(run: Path) -> None:
+    found = json.loads(lae("best", str(run), "--top", "3", "--json").stdout)
+    metrics = [item["metric"] for item in found]
+    assert metrics == sorted(metrics)
+    assert len(metrics) == 3
+    assert Path(found[0]["path"]).is_dir()
+
+
+def test_show_tells_everything(run: Path) -> None:
+    child = best(run)
+    found = json.loads(lae("show", child, "--run", str(run), "--json").stdout)
+    assert found["child_id"] == child
+    assert found["lineage"][-1] == "g0-i0-a0"
+    assert found["artifacts"]["curve"]
+    assert "val_loss" in lae("show", child, "--run", str(run)).stdout
+
+
+def test_an_unknown_child_is_named(run: Path) -> None:
+    done = lae("show", "g99-i0-a0", "--run", str(run))
+    assert done.returncode == 2
+    assert "is no child of this run" in done.stderr
+
+
+def test_diff_and_export_and_git_apply(run: Path, tmp_path: Path) -> None:
+    child = best(run)
+    against = lae("diff", child, "--run", str(run), "--against", "baseline").stdout
+    assert against.startswith("diff --git a/model.py b/model.py")
+    assert lae("diff", child, "--run", str(run)).stdout.startswith("diff --git")
+    patch = tmp_path / "best.patch"
+    assert lae("export", child, "--run", str(run), "-o", str(patch)).returncode == 0
+    clone = tmp_path / "clone"
+    git(tmp_path, "clone", "-q", str(run), str(clone))
+    git(clone, "apply", str(patch))
+    program = run / "sandbox" / "lae" / "programs" / child
+    assert (clone / "model.py").read_bytes() == (program / "model.py").read_bytes()
+    assert git(clone, "diff", "--stat").count("model.py") == 1
+
+
+def test_the_baseline_has_nothing_to_export(run: Path) -> None:
+    done = lae("export", "g0-i0-a0", "--run", str(run))
+    assert done.returncode == 2
+    assert "nothing to export" in done.stderr
+
+
+def test_the_tree_shows_nothing_but_the_sandbox_ignoring_itself(run: Path) -> None:
+    assert git(run, "status", "--porcelain") == ""
+
+
+def test_detach_returns_and_the_run_goes_on(project: Path) -> None:
+    import time
+
+    done = lae("run", str(project), "--yes", "--detach", "--total-budget", "5")
+    assert done.returncode == 0
+    until = time.monotonic() + 60
+    while "total budget" not in Path(done.stdout.strip()).read_text():
+        assert time.monotonic() < until
+        time.sleep(0.1)
+
+
+# -- init ----------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def bare(project: Path) -> Path:
+    (project / "loop.run.yaml").unlink()
+    return project
+
+
+def test_init_proposes_and_writes_nothing(bare: Path) -> None:
+    done = lae("init", str(bare))
+    assert done.returncode == 0, done.stderr
+    assert "run_cmd:" in done.stdout
+    assert "val_loss" in done.stdout
+    assert "editable_files" in done.stderr
+    assert not (bare / "loop.run.yaml").exists()
+
+
+def test_init_never_assumes_what_may_change(bare: Path) -> None:
+    done = lae("init", str(bare), "--yes")
+    assert done.returncode == 2
+    assert "editable_files" in done.stderr
+    assert not (bare / "loop.run.yaml").exists()
+
+
+def test_init_with_the_missing_line_makes_a_run_possible(bare: Path) -> None:
+    done = lae("init", str(bare), "--yes", "--set", "editable_files=model.py")
+    assert done.returncode == 0, done.stderr
+    checked = lae("check", str(bare))
+    assert checked.returncode == 0, checked.stderr
+
+
+def test_init_changes_a_line_and_keeps_the_rest(project: Path) -> None:
+    path = project / "loop.run.yaml"
+    path.write_text("# mine\n" + path.read_text())
+    before = path.read_text()
+    done = lae("init", str(project), "--yes", "--set", "total_budget=77", "--set", "reserve=3")
+    assert done.returncode == 0, done.stderr
+    assert (
+        path.read_text() == before.replace("total_budget: 10", "total_budget: 77") + "reserve: 3\n"
+    )
+
+
+def test_init_sets_a_variable_of_the_training_environment(project: Path) -> None:
+    assert lae("init", str(project), "--yes", "--set", "env.MODE=fast").returncode == 0
+    assert (project / "loop.run.yaml").read_text().endswith('env:\n  MODE: "fast"\n')
+
+
+@pytest.mark.parametrize("assignment", ["total_budgte=3", "budget", "budget=-1", "gate=meters"])
+def test_init_refuses_what_cannot_be(project: Path, assignment: str) -> None:
+    before = (project / "loop.run.yaml").read_text()
+    assert lae("init", str(project), "--yes", "--set", assignment).returncode == 2
+    assert (project / "loop.run.yaml").read_text() == before
