@@ -24,7 +24,7 @@ from collections import Counter
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
-from conftest import make_project  # the same small project as the suite's
+from tiny_project import make_project  # the same small project as the suite's
 
 SLOW = "import time\ntime.sleep(0.15)\n"
 LEDGERS = ("history.tsv", "archive.tsv")

@@ -23,8 +23,9 @@ import math
 import random
 import statistics
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 
+from lae_controller.config import SelectionShares
 from lae_controller.program import (
     Direction,
     Intervention,
@@ -32,6 +33,7 @@ from lae_controller.program import (
     Record,
     Status,
     child_id,
+    parse_child_id,
     rng_for,
 )
 from lae_controller.search import SearchSettings
@@ -46,10 +48,10 @@ ARCHITECTURES = "abcd"
 Numbers = tuple[float, ...]
 
 NEVER = 10**9
+DEFAULT = SelectionSettings(**asdict(SelectionShares()))
 RULES = {
-    # The defaults of config.py; a change here means a change there.
-    "default": SelectionSettings(0.9, 0.0, 0.0, 0.1, 0.5, 40, 40),
-    "no stall rule": SelectionSettings(0.9, 0.0, 0.0, 0.1, 0.0, NEVER, NEVER),
+    "default": DEFAULT,
+    "no stall rule": replace(DEFAULT, quality_patience=NEVER, coverage_patience=NEVER),
     "island's best": SelectionSettings(0.0, 1.0, 0.0, 0.0, 0.0, NEVER, NEVER),
     "uniform": SelectionSettings(0.0, 0.0, 0.0, 1.0, 0.0, NEVER, NEVER),
 }
@@ -164,7 +166,7 @@ class Run:
 
     def _tell(self, child: str, parent: str | None, program: Program) -> None:
         self.programs[child] = program
-        island = int(child.split("-i")[1].split("-", maxsplit=1)[0])
+        _, island, _ = parse_child_id(child)
         held = [elite.child_id for _, elite in self.search.elites(island)]
         drawn = choose_references(held, 10, rng_for(self.seed, child, "diversity"))
         others = [self.programs[other].text for other in drawn] or [START.text]
@@ -181,7 +183,7 @@ def _record(
     return Record(
         child_id=child,
         parent_id=parent,
-        gen=int(child[1:].split("-", maxsplit=1)[0]),
+        gen=parse_child_id(child)[0],
         island=island,
         status=Status.EVALUATED,
         smoke_metric=None,

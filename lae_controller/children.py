@@ -9,16 +9,19 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from lae_controller.change.diff import apply_change
+from lae_controller.change.evolve_blocks import outside_changed
+from lae_controller.change.normal_form import digest as digest_of
+from lae_controller.change.protected import check_protected
+from lae_controller.change.source import write_source
+from lae_controller.change.syntax import check_syntax
 from lae_controller.codec import encode
 from lae_controller.config import Settings
-from lae_controller.diff import apply_change
 from lae_controller.errors import ChildError, DiffError, PrerequisiteError
 from lae_controller.evaluators import Interrupted
 from lae_controller.evaluators.baseline import Prepared
-from lae_controller.evolve_blocks import outside_changed
 from lae_controller.files import make_folder, remove_tree, write_atomic, write_json
 from lae_controller.mutate import read_mutation
-from lae_controller.normal_form import digest as digest_of
 from lae_controller.program import (
     Artifacts,
     Files,
@@ -28,14 +31,11 @@ from lae_controller.program import (
     Task,
     parse_child_id,
 )
-from lae_controller.protected import check_protected
 from lae_controller.results import read as read_result
 from lae_controller.sandbox.command import scrubbed_environment
 from lae_controller.sandbox.launch import Command, Lifelines, run
 from lae_controller.sandbox.programs import build, check_bounds, read_program
-from lae_controller.source import write_source
 from lae_controller.state import Asked, RunState
-from lae_controller.syntax import check_syntax
 
 _CACHED_PROGRAMS = 256
 _MUTATOR_TRIES = 3

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import math
 import re
 from collections.abc import Mapping
@@ -11,11 +10,9 @@ from enum import Enum
 from pathlib import Path
 from typing import Any
 
-import jsonschema
-
 from lae_controller.errors import ConfigError
 from lae_controller.program import Direction
-from lae_controller.skill_files import load_schema
+from lae_controller.validation import validate
 from lae_controller.yaml_text import load_yaml
 
 FILE_NAME = "loop.run.yaml"
@@ -62,7 +59,7 @@ class SelectionShares:
     island_best: float = 0.3
     by_rank: float = 0.15
     uniform: float = 0.05
-    stall_share: float = 0.5
+    near_empty: float = 0.3
     quality_patience: int = 20
     coverage_patience: int = 40
 
@@ -324,70 +321,6 @@ def parse_size(text: str) -> int:
     number, unit, binary = match.groups()
     power = " KMGT".index(unit.upper() or " ")
     return int(float(number) * (1024 if binary else 1000) ** power)
-
-
-def validate(values: object, schema: str, where: str) -> None:
-    """Check ``values`` against ``schemas/<schema>.schema.json``.
-
-    Raises:
-        ConfigError: for the first thing that is not allowed.
-    """
-    validator = jsonschema.Draft202012Validator(load_schema(schema))
-    errors = sorted(validator.iter_errors(values), key=lambda error: list(map(str, error.path)))
-    if errors:
-        raise ConfigError(f"{where}: {_explain(errors[0])}")
-
-
-def _explain(error: Any) -> str:
-    dotted = ".".join(str(part) for part in error.absolute_path)
-    if error.validator == "additionalProperties":
-        return _unknown_key(error, dotted)
-    if error.validator == "required":
-        missing = next(k for k in error.validator_value if k not in error.instance)
-        about = error.schema["properties"].get(missing, {}).get("description", "")
-        name = f"{dotted}.{missing}" if dotted else missing
-        return f"{name} is missing; expected {about}"
-    found = "empty" if error.instance in ("", [], {}) else f"{error.instance!r}"
-    return f"{dotted} is {found}; expected {_expected(error.schema)}"
-
-
-def _unknown_key(error: Any, dotted: str) -> str:
-    known = list(error.schema["properties"])
-    unknown = next(str(key) for key in error.instance if key not in known)
-    name = f"{dotted}.{unknown}" if dotted else unknown
-    near = difflib.get_close_matches(unknown, known, n=1, cutoff=0.0)
-    hint = f"the nearest known key is {near[0]}" if near else "no key is known there"
-    return f"{name} is not a known key; {hint}"
-
-
-_NOUNS = {
-    "integer": "an integer",
-    "number": "a number",
-    "string": "a text",
-    "boolean": "true or false",
-    "array": "a list",
-    "object": "a mapping",
-    "null": "null",
-}
-
-
-def _expected(schema: dict[str, Any]) -> str:
-    if "enum" in schema:
-        return "one of " + ", ".join(str(value) for value in schema["enum"])
-    if "const" in schema:
-        return str(schema["const"])
-    kinds = schema.get("type", [])
-    kinds = [kinds] if isinstance(kinds, str) else kinds
-    words = " or ".join(_NOUNS[kind] for kind in kinds) or "another value"
-    if "string" in kinds and "pattern" in schema:
-        words += " such as 90m or 8h"
-    if "minimum" in schema:
-        words += f" of at least {schema['minimum']}"
-    if "exclusiveMinimum" in schema:
-        words += f" above {schema['exclusiveMinimum']}"
-    if schema.get("minLength") or schema.get("minItems"):
-        words += " that is not empty"
-    return words
 
 
 def _check_together(settings: Settings) -> None:

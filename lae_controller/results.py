@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 from lae_controller.codec import decode, encode
-from lae_controller.config import validate
 from lae_controller.files import read_json, write_json
 from lae_controller.program import (
     Artifacts,
@@ -17,6 +16,7 @@ from lae_controller.program import (
     Status,
     one_line,
 )
+from lae_controller.validation import validate
 
 
 @dataclass(frozen=True, slots=True)

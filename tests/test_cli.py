@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from conftest import make_project
+from tiny_project import make_project
 
 ROOT = Path(__file__).resolve().parents[1]
 

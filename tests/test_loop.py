@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import make_project
+from tiny_project import make_project
 
 from lae_controller import build, config, session
 from lae_controller.budget import Stop

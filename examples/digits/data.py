@@ -1,4 +1,4 @@
-"""The data and its fixed split: 1,000 images to learn from, 400 to validate, 397 kept for a test."""
+"""The data and its fixed split: 1,000 images to learn from, 400 to validate, 397 for a test."""
 
 from pathlib import Path
 

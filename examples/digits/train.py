@@ -4,7 +4,6 @@ import argparse
 from pathlib import Path
 
 import numpy as np
-
 from data import load
 from model import Net
 

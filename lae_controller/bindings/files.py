@@ -14,7 +14,7 @@ from lae_controller.bindings.configs import split_command
 from lae_controller.bindings.project import BIG_FILE, Project, ProjectFile, dotted_name, strings
 from lae_controller.bindings.proposal import Suggestion
 from lae_controller.bindings.settings import Setting, Way
-from lae_controller.protected import pattern_of as protected_by
+from lae_controller.change.protected import pattern_of as protected_by
 
 _MODEL_NAME = re.compile(r"(model|net|arch|layer|block|attention|encoder|decoder|head|backbone)")
 _RECIPE_NAME = re.compile(r"(optim|sched|loss|augment|transform|recipe)")

@@ -12,14 +12,14 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+from lae_controller.change.evolve_blocks import find_blocks
+from lae_controller.change.normal_form import digest as digest_of
 from lae_controller.codec import decode, encode
 from lae_controller.config import Gate, Settings
 from lae_controller.errors import ConfigError, RefusedError
 from lae_controller.evaluators import Evaluator, Measurement, Stage
 from lae_controller.evaluators.cascade import Plan
-from lae_controller.evolve_blocks import find_blocks
 from lae_controller.files import read_json, remove_tree, write_json
-from lae_controller.normal_form import digest as digest_of
 from lae_controller.program import Artifacts, Reason, child_id
 from lae_controller.sandbox.command import check_keys, number_text
 from lae_controller.sandbox.programs import build, editable_paths, read_program

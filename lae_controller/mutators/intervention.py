@@ -35,7 +35,7 @@ _BY_WORDS: tuple[tuple[Intervention, list[str]], ...] = (
         Intervention.DATA,
         (
             "augment augmentation shuffle mixup cutmix crop flip jitter noise rotation"
-            " standardise standardize normalise normalize scaler whiten"
+            " standardise standardize normalise normalize scaler whiten input+scale"
         ).split(),
     ),
     (Intervention.ARCHITECTURE, "norm layernorm batchnorm rmsnorm".split()),

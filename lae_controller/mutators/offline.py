@@ -5,16 +5,16 @@ from __future__ import annotations
 import random
 from collections import Counter
 
-from lae_controller.diff import make_change
+from lae_controller.change.diff import make_change
+from lae_controller.change.evolve_blocks import outside_changed
+from lae_controller.change.normal_form import digest
+from lae_controller.change.protected import check_protected
+from lae_controller.change.syntax import check_syntax
 from lae_controller.errors import ChildError
-from lae_controller.evolve_blocks import outside_changed
 from lae_controller.mutators.edits import Edit, Site, splice
 from lae_controller.mutators.operators import OPERATORS, Operator, weight
 from lae_controller.mutators.view import view_of
-from lae_controller.normal_form import digest
 from lae_controller.program import Files, Intervention, Mutation, Task, one_line
-from lae_controller.protected import check_protected
-from lae_controller.syntax import check_syntax
 
 DRAWS = 60
 """Edits drawn before the Mutator gives up."""

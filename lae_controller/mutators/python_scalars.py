@@ -172,7 +172,8 @@ class _Walker:
                 self._operation(node, context)
 
     def _operation(self, node: ast.expr, context: _Context) -> None:
-        inner = replace(context, weight=context.weight * _EXPRESSION)
+        name = "" if isinstance(node, ast.Compare) else context.name
+        inner = replace(context, name=name, weight=context.weight * _EXPRESSION)
         for child in ast.iter_child_nodes(node):
             if isinstance(child, ast.expr):
                 if isinstance(child, ast.Constant) and not _is_float(child):

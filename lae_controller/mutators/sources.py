@@ -8,16 +8,17 @@ from bisect import bisect_right
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from lae_controller.diff import is_editable
-from lae_controller.evolve_blocks import find_blocks
+from lae_controller.change.diff import is_editable
+from lae_controller.change.evolve_blocks import find_blocks
+from lae_controller.change.protected import pattern_of
+from lae_controller.change.source import BOM
+from lae_controller.change.syntax import parse_python
 from lae_controller.mutators.scopes import imports, workable
 from lae_controller.program import Files, Task
-from lae_controller.protected import pattern_of
-from lae_controller.source import BOM
-from lae_controller.syntax import parse_python
 
 _LINE_END = re.compile(r"\r\n|\r|\n")
 PYTHON = (".py",)
+_DEEPEST = 150  # nested nodes: written code has 40, a sum of 500 terms has 500
 YAML = (".yaml", ".yml", ".json")  # what JSON says, YAML 1.2 reads alike
 
 
@@ -105,9 +106,19 @@ def _parse(path: str, text: str) -> Source | None:
         tree = parse_python(text if path.endswith(PYTHON) else "")
     except SyntaxError:
         return None
+    if _depth(tree) > _DEEPEST:
+        return None
     first = len(BOM) if text.startswith(BOM) else 0
     starts = (first, *(match.end() for match in _LINE_END.finditer(text)))
     return Source(path, text, tree, starts)
+
+
+def _depth(tree: ast.Module) -> int:
+    deepest, level = 0, list[ast.AST]([tree])
+    while level:
+        deepest += 1
+        level = [child for node in level for child in ast.iter_child_nodes(node)]
+    return deepest
 
 
 def editable_sources(task: Task) -> tuple[Source, ...]:

@@ -184,7 +184,7 @@ def _dropped(place: _Place, rng: random.Random) -> Edit:
     start, end = source.span(place.node)
     first, behind = source.line_start(start), source.next_line(end)
     if behind == source.line_end(end):  # no newline at the end of the file: take the one before
-        first = source.line_end(source.line_start(start - 1 if first == 0 else first - 1))
+        first = source.line_end(source.line_start(first - 1))
     gone = Splice(source.path, first, behind, "")
     return Edit((gone,), f"without: {place.label} in {source.path}", _kind(place))
 

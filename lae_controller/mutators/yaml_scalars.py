@@ -22,7 +22,7 @@ def yaml_scalars(source: Source) -> list[Scalar]:
     """Return the numbers, flags and strings of the file that a child may change; in order."""
     try:
         documents = list(YAML(typ="safe", pure=True).compose_all(source.text))
-    except (YAMLError, ValueError):
+    except (YAMLError, ValueError, RecursionError):
         return []
     seen: set[int] = set()
     return [

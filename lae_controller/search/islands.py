@@ -21,10 +21,7 @@ from lae_controller.program import (
 from lae_controller.search import ArchiveStats, Move, SearchSettings
 from lae_controller.search.archive import Archive, id_key, rank_key, stats_of
 from lae_controller.search.niche import Grid
-from lae_controller.search.selection import Choice, Mode, Progress, choose_parent
-
-NUM_LEADERS = 8
-"""How many of the run's best elites may become parents while quality stalls."""
+from lae_controller.search.selection import NUM_LEADERS, Choice, Mode, Progress, choose_parent
 
 
 class Islands:

@@ -16,6 +16,9 @@ Mode = Literal["balanced", "exploit", "explore"]
 NOTICEABLE = 0.002
 """Share of all that was gained since the baseline below which a gain is no progress."""
 
+NUM_LEADERS = 8
+"""How many of the run's best elites may become parents while quality stalls."""
+
 
 @dataclass(frozen=True, slots=True)
 class SelectionSettings:
@@ -56,7 +59,7 @@ class Progress:
 
     Attributes:
         tried: child id -> how many children were made from it, failed ones included.
-        since_best: children that ran since the global best last got better.
+        since_best: children that ran since the global best last got noticeably better.
         since_cell: children that ran since one filled an empty cell.
     """
 
@@ -68,9 +71,10 @@ class Progress:
         self._mark = 0.0
 
     def told(self, record: Record) -> None:
-        """Count one child; a crash says nothing about quality or coverage."""
-        if record.parent_id is not None:
-            self.tried[record.parent_id] += 1
+        """Count one child, but not the baseline; a crash is no sign of a stall."""
+        if record.parent_id is None:
+            return
+        self.tried[record.parent_id] += 1
         if record.status is not Status.CRASH:
             self.since_best += 1
             self.since_cell += 1

@@ -7,10 +7,10 @@ from typing import Any
 
 from lae_controller import results
 from lae_controller.build import RunView
+from lae_controller.change.patch import repository_prefix, unified
 from lae_controller.errors import ConfigError
 from lae_controller.ledger import HistoryRow
 from lae_controller.lock import holder, is_held
-from lae_controller.patch import repository_prefix, unified
 from lae_controller.sandbox.programs import added_paths
 from lae_controller.views.summary import summarise
 from lae_controller.views.text import short

@@ -11,7 +11,7 @@ from lae_controller.bindings.options import declared_settings
 from lae_controller.bindings.project import BIG_FILE, Project, scan
 from lae_controller.bindings.proposal import Suggestion
 from lae_controller.bindings.settings import Setting
-from lae_controller.protected import protected_lines
+from lae_controller.change.protected import protected_lines
 
 Build = Callable[[dict[str, str]], Path]
 

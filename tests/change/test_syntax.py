@@ -5,9 +5,9 @@ import warnings
 
 import pytest
 
+from lae_controller.change.syntax import check_syntax, parse_python
 from lae_controller.errors import ChildError
 from lae_controller.program import Reason
-from lae_controller.syntax import check_syntax, parse_python
 
 
 def refusal(path: str, before: str | None, after: str) -> ChildError:

@@ -22,8 +22,8 @@ import re
 from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass
 
+from lae_controller.change.source import BOM, split_lines
 from lae_controller.errors import DiffError
-from lae_controller.source import BOM, split_lines
 
 FORMAT = """\
 path/to/file.py

@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from lae_controller.diff import Applied, apply_change, is_editable, make_change
+from lae_controller.change.diff import Applied, apply_change, is_editable, make_change
 from lae_controller.errors import DiffError
 from lae_controller.program import Reason
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from lae_controller.patch import repository_prefix, unified
+from lae_controller.change.patch import repository_prefix, unified
 
 
 def tree(root: Path, files: dict[str, bytes]) -> Path:

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from lae_controller.normal_form import digest
+from lae_controller.change.normal_form import digest
 
 NET = "RATE = 0.05\nDEPTH = 2\n\n\ndef net(n):\n    return [n] * DEPTH\n"
 

@@ -21,8 +21,8 @@ import tokenize
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from lae_controller.change.source import BOM, is_python, split_lines
 from lae_controller.errors import ConfigError
-from lae_controller.source import BOM, is_python, split_lines
 
 START = "EVOLVE-BLOCK-START"
 END = "EVOLVE-BLOCK-END"

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from lae_controller import yaml11
-from lae_controller.yaml11 import BadYamlError, Scalar, load, scalars
+from lae_controller.change import yaml11
+from lae_controller.change.yaml11 import BadYamlError, Scalar, load, scalars
 
 
 def plain(text: str) -> Scalar:

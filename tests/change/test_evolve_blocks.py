@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
+from lae_controller.change.evolve_blocks import Block, blocks_only, find_blocks, outside_changed
 from lae_controller.errors import ConfigError
-from lae_controller.evolve_blocks import Block, blocks_only, find_blocks, outside_changed
 
 PROGRAM = """\
 import data

@@ -23,10 +23,10 @@ import re
 from collections.abc import Iterator
 from pathlib import PurePosixPath
 
-from lae_controller import yaml11
+from lae_controller.change import yaml11
+from lae_controller.change.source import BOM, is_python, split_lines
+from lae_controller.change.syntax import YAML_SUFFIXES, parse_python
 from lae_controller.program import Files
-from lae_controller.source import BOM, is_python, split_lines
-from lae_controller.syntax import YAML_SUFFIXES, parse_python
 
 _READS_DOCSTRINGS = re.compile(r"__doc__|\bgetdoc\b")
 _DECIMAL = re.compile(r"[-+]?(?:0|[1-9][0-9]*)(?:\.[0-9]+(?:[eE][-+][0-9]+)?)?")

@@ -2,9 +2,9 @@ from __future__ import annotations
 
 import pytest
 
+from lae_controller.change.protected import check_protected, protected_lines
 from lae_controller.errors import ChildError, ConfigError
 from lae_controller.program import Reason
-from lae_controller.protected import check_protected, protected_lines
 
 CODE = """\
 SEED = 1

@@ -14,10 +14,10 @@ import warnings
 from collections.abc import Callable
 from pathlib import PurePosixPath
 
-from lae_controller import yaml11
+from lae_controller.change import yaml11
+from lae_controller.change.source import BOM, encode_source, is_python
 from lae_controller.errors import ChildError
 from lae_controller.program import Files, Reason
-from lae_controller.source import BOM, encode_source, is_python
 
 if sys.version_info >= (3, 11):
     import tomllib

@@ -25,7 +25,7 @@ from math import gcd
 from rapidfuzz import fuzz, process
 from rapidfuzz.distance import Indel
 
-from lae_controller.source import BOM, split_lines
+from lae_controller.change.source import BOM, split_lines
 
 _BLANKS = " \t"
 _NUMBERED = re.compile(r"[ \t]*(\d+) ?[|→] ?(.*)")

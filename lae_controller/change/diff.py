@@ -15,7 +15,7 @@ from pathlib import PurePosixPath
 
 from rapidfuzz import process
 
-from lae_controller.diff_match import (
+from lae_controller.change.diff_match import (
     Edit,
     Lines,
     find,
@@ -26,7 +26,7 @@ from lae_controller.diff_match import (
     splice,
     without_numbers,
 )
-from lae_controller.diff_parse import Block, looks_like_marker, not_understood, parse
+from lae_controller.change.diff_parse import Block, looks_like_marker, not_understood, parse
 from lae_controller.errors import DiffError
 from lae_controller.program import Files, Reason
 

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
+from lae_controller.change.source import encode_source, read_source, split_lines, write_source
 from lae_controller.errors import ChildError, ConfigError
 from lae_controller.program import Reason
-from lae_controller.source import encode_source, read_source, split_lines, write_source
 
 
 @pytest.mark.parametrize(

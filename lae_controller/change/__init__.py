@@ -1,0 +1,1 @@
+"""What a child changes: applied, checked, compared, and written down as a patch."""

@@ -1,0 +1,1 @@
+"""Where children live and run: snapshots, program directories, commands, the warden."""

@@ -1,0 +1,190 @@
+"""From settings to one concrete command: budget, seed and interpreter put in last.
+
+Whatever duration a child wrote into its own files, the value set here wins: it goes in after
+the change was applied, on the command line, into the environment, or into the copy that is run.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from lae_controller.config import Settings
+from lae_controller.errors import ConfigError
+from lae_controller.yaml_text import get_scalar, set_scalar
+
+_SECRET_WORDS = frozenset(
+    "KEY KEYS APIKEY TOKEN TOKENS SECRET SECRETS PASSWORD PASSWD PASSPHRASE CREDENTIAL CREDENTIALS "
+    "AUTH COOKIE".split()
+)
+_FILE_KEY = re.compile(r"(?P<path>[^:=]+\.(?:ya?ml|json)):(?P<key>[\w.\-]+)")
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """Where one value goes for one run.
+
+    Attributes:
+        arguments: appended to the command.
+        env: added to the environment.
+        edits: file -> (dotted key, value), made in the copy that is run.
+    """
+
+    arguments: tuple[str, ...] = ()
+    env: tuple[tuple[str, str], ...] = ()
+    edits: tuple[tuple[str, str, str], ...] = ()
+
+
+def place(key: str, value: str) -> Placed:
+    """Say where ``value`` goes by a ``budget_key`` or ``seed_key``.
+
+    Raises:
+        ConfigError: if the key has none of the four forms.
+    """
+    if key.startswith("env:"):
+        return Placed(env=((key.removeprefix("env:"), value),))
+    if key.startswith("-"):
+        return Placed(arguments=(f"{key.rstrip('=')}={value}",))
+    if match := _FILE_KEY.fullmatch(key):
+        return Placed(edits=((match["path"], match["key"], value),))
+    if key.endswith("="):
+        return Placed(arguments=(f"{key}{value}",))
+    raise ConfigError(
+        f"loop.run.yaml: {key!r} does not say where the value goes; expected one of "
+        "--train.epochs, train.epochs=, env:NAME or config.yaml:train.epochs"
+    )
+
+
+def number_text(value: float) -> str:
+    """Write a budget as a person would: ``4``, not ``4.0``."""
+    return str(int(value)) if float(value).is_integer() else repr(float(value))
+
+
+@dataclass(frozen=True, slots=True)
+class TrainingCommand:
+    """One training run, ready to be started.
+
+    Attributes:
+        argv: a shell that becomes the command.
+        edits: (file, dotted key, value) to make in the run copy first.
+    """
+
+    argv: tuple[str, ...]
+    env: Mapping[str, str]
+    edits: tuple[tuple[str, str, str], ...]
+    line: str
+
+
+def training_command(
+    settings: Settings, budget: float, seed: int, extra: Mapping[str, str]
+) -> TrainingCommand:
+    """Return the command of one run with its budget and seed in place.
+
+    Args:
+        budget: in the unit of ``gate``.
+        seed: handed over if the project can take one.
+        extra: further environment, such as a private TMPDIR.
+    """
+    python = interpreter(settings.root)
+    line = settings.run_cmd
+    wanted = []
+    for name, key, value in (
+        ("{budget}", settings.budget_key, number_text(budget)),
+        ("{seed}", settings.seed_key, str(seed)),
+    ):
+        if name in line:
+            line = line.replace(name, value)
+        elif key is not None:
+            wanted.append(place(key, value))
+    line = line.replace("{python}", shlex.quote(str(python)))
+    for placed in wanted:
+        line = " ".join([line, *map(shlex.quote, placed.arguments)])
+    env = scrubbed_environment(os.environ, python)
+    env.update(settings.env)
+    env.update(extra)
+    env.update(pair for placed in wanted for pair in placed.env)
+    edits = tuple(edit for placed in wanted for edit in placed.edits)
+    return TrainingCommand(("/bin/sh", "-c", _exec(line)), env, edits, line)
+
+
+def _exec(line: str) -> str:
+    """Let the shell be replaced by a plain command, so that signals and status are its own."""
+    plain = not re.search(r"[;&|<>()`\n]|\$\(", line) and not re.match(r"\s*\w+=", line)
+    return f"exec {line}" if plain else line
+
+
+def interpreter(root: Path) -> Path:
+    """Return the Python that trains: the project's own environment, else the one running now."""
+    for name in (".venv", "venv"):
+        candidate = root / name / "bin" / "python"
+        if candidate.exists():
+            return candidate
+    return Path(sys.executable)
+
+
+def scrubbed_environment(environ: Mapping[str, str], python: Path) -> dict[str, str]:
+    """Return the environment of training runs: no keys or tokens, plain numbers, no buffering.
+
+    ``python`` alone on a command line means the same interpreter as ``{python}``.
+    """
+    env = {key: value for key, value in environ.items() if not is_secret(key)}
+    for key in ("PYTHONHOME", "PYTHONSTARTUP", "PYTHONBREAKPOINT", "LANGUAGE"):
+        env.pop(key, None)
+    env["PATH"] = f"{python.parent}{os.pathsep}{env.get('PATH', os.defpath)}"
+    env["PYTHONUNBUFFERED"] = "1"
+    env["LC_ALL"] = "C.UTF-8"
+    return env
+
+
+def is_secret(name: str) -> bool:
+    """Say whether a variable of this name is likely to hold a key, a token or a password."""
+    return not _SECRET_WORDS.isdisjoint(name.upper().split("_"))
+
+
+def apply_edits(directory: Path, edits: tuple[tuple[str, str, str], ...]) -> None:
+    """Make the edits of a command in the copy that is run.
+
+    Raises:
+        ConfigError: if a file or key is not there.
+    """
+    for name, key, value in edits:
+        path = directory / name
+        if not path.is_file():
+            raise ConfigError(f"{name}: no such file in the program; expected it to hold {key}")
+        text = path.read_bytes().decode("utf-8")
+        path.write_bytes(set_scalar(text, key, value, name).encode("utf-8"))
+
+
+def check_keys(settings: Settings, directory: Path) -> list[str]:
+    """Return what is wrong with ``budget_key`` and ``seed_key`` in a program; empty if nothing."""
+    problems = []
+    for name, key in (("budget_key", settings.budget_key), ("seed_key", settings.seed_key)):
+        try:
+            for path, dotted, _ in place(key, "0").edits if key else ():
+                if not (directory / path).is_file():
+                    raise ConfigError(f"{path}: no such file in the project")
+                get_scalar((directory / path).read_text("utf-8"), dotted, path)
+        except ConfigError as error:
+            problems.append(f"{name} is {key!r}: {error}")
+    return problems
+
+
+def entrypoint(settings: Settings) -> str | None:
+    """Return the script that is run, relative to the project; None if it cannot be told."""
+    if settings.entrypoint is not None:
+        return settings.entrypoint
+    try:
+        words = shlex.split(settings.run_cmd)
+    except ValueError:
+        return None
+    for before, word in zip(["", *words], words, strict=False):
+        if before == "-m":
+            return word.replace(".", "/") + ".py"
+        if word.endswith((".py", ".sh")) and not word.startswith("-"):
+            return word
+    return None

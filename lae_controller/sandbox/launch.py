@@ -1,0 +1,177 @@
+"""Start a command under a detached warden and wait for how it ended."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import json
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from lae_controller.errors import PrerequisiteError
+from lae_controller.files import cannot_write, read_json
+
+HEAD_BYTES = 4 << 20
+TAIL_BYTES = 4 << 20
+"""How much of a command's output is kept: this much of its beginning and of its end."""
+
+_WARDEN = str(Path(__file__).with_name("warden.py"))
+
+# Two forks and a session of its own: whoever kills the controller's children, or its process
+# group, does not reach the warden, which then still does its work.
+_DETACH = """
+import os, sys
+if os.fork(): os._exit(0)
+os.setsid()
+if os.fork(): os._exit(0)
+os.execv(sys.argv[1], sys.argv[1:])
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """What to run and how long it may take.
+
+    Attributes:
+        limit: seconds until SIGTERM; None for no limit.
+        grace: seconds from SIGTERM to SIGKILL.
+        output: the log file; its folder also takes the outcome.
+    """
+
+    argv: tuple[str, ...]
+    cwd: Path
+    env: Mapping[str, str]
+    output: Path
+    limit: float | None
+    grace: float
+
+    @property
+    def exit_file(self) -> Path:
+        """Where the warden writes the outcome."""
+        return self.output.with_suffix(".exit.json")
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """How a command ended.
+
+    Attributes:
+        why: ``exit`` by itself, ``timeout``, or ``lifeline`` (cancelled, or the controller died).
+        status: exit code, or minus the signal that ended it; None if it was not seen.
+        seconds: wall-clock, measured outside the command.
+        dropped: bytes of output that were not kept.
+        termed: whether SIGTERM was sent at the limit.
+    """
+
+    why: str
+    status: int | None
+    seconds: float
+    dropped: int
+    termed: bool
+
+
+class Lifelines:
+    """The lifelines of everything that runs now; cutting them ends it."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._open: set[int] = set()
+        self.cut_all = False
+
+    def hold(self, descriptor: int) -> bool:
+        """Keep a lifeline; False (and closed at once) if everything is being ended."""
+        with self._lock:
+            if self.cut_all:
+                os.close(descriptor)
+                return False
+            self._open.add(descriptor)
+            return True
+
+    def drop(self, descriptor: int) -> None:
+        """Close one lifeline, if it is still open."""
+        with self._lock:
+            if descriptor in self._open:
+                self._open.discard(descriptor)
+                os.close(descriptor)
+
+    def end_all(self) -> None:
+        """Cut every lifeline, and every later one as soon as it is held."""
+        with self._lock:
+            self.cut_all = True
+            for descriptor in self._open:
+                os.close(descriptor)
+            self._open.clear()
+
+
+def run(command: Command, lifelines: Lifelines) -> Ended:
+    """Run ``command`` to its end and return how it ended; blocks, safe in any thread.
+
+    Raises:
+        PrerequisiteError: if the warden could not do its work (a broken machine, not a bad child).
+    """
+    command.exit_file.unlink(missing_ok=True)
+    life_read, life_write = os.pipe()
+    done_read, done_write = os.pipe()
+    lifelines.hold(life_write)
+    try:
+        _start(command, life_read, done_write)
+        os.close(done_write)
+        done_write = -1
+        said = _read_to_end(done_read)
+    finally:
+        lifelines.drop(life_write)
+        for descriptor in (life_read, done_read, done_write):
+            with contextlib.suppress(OSError):
+                os.close(descriptor)
+    ended = read_outcome(command.exit_file)
+    if ended is None and os.strerror(errno.ENOSPC) in said:
+        raise cannot_write(command.exit_file, OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)))
+    if ended is None:
+        raise PrerequisiteError(
+            f"{command.exit_file}: the process that watches a run left no outcome; expected one. "
+            f"It said: {said.strip() or 'nothing'}. Is the disk full, or was it killed?"
+        )
+    return ended
+
+
+def read_outcome(path: Path) -> Ended | None:
+    """Return the outcome a warden wrote, or None if there is none."""
+    value = read_json(path)
+    return Ended(**value) if isinstance(value, dict) else None
+
+
+def _start(command: Command, life: int, done: int) -> None:
+    spec = json.dumps(
+        {
+            "argv": list(command.argv),
+            "cwd": str(command.cwd),
+            "output": str(command.output),
+            "head": HEAD_BYTES,
+            "tail": TAIL_BYTES,
+            "limit": command.limit,
+            "grace": command.grace,
+            "exit_file": str(command.exit_file),
+        }
+    )
+    python = [sys.executable, "-I", "-S"]
+    subprocess.run(
+        [*python, "-c", _DETACH, *python, _WARDEN, spec],
+        stdin=life,
+        stdout=subprocess.DEVNULL,
+        stderr=done,
+        cwd="/",
+        env=dict(command.env),
+        check=False,
+    )
+
+
+def _read_to_end(descriptor: int) -> str:
+    parts: list[bytes] = []
+    while data := os.read(descriptor, 1 << 12):
+        parts.append(data)
+    return b"".join(parts).decode("utf-8", "replace")

@@ -1,0 +1,283 @@
+"""Run one command and let nothing of it survive. A script of its own: ``python -I -S warden.py``.
+
+It is started detached (see ``launch``), becomes the reaper of all its descendants, and watches
+the command, a deadline and the *lifeline*: a pipe on fd 0 whose other end only the controller
+holds. Whatever ends first (the command by itself, the deadline, the controller's life or its
+patience), every descendant is stopped and killed until none is left, in whatever group or
+session it hid. Standard library only, single-threaded, no imports of the package.
+
+Input: one JSON object as argv[1]:
+    argv, cwd       the command and where it runs
+    output          file for its stdout and stderr; head and tail are kept, the middle dropped
+    head, tail      bytes kept of each
+    limit, grace    seconds until SIGTERM (null: none), and from there to SIGKILL
+    exit_file       where the outcome is written, durably, before this process ends
+The environment of the command is the environment of this process.
+"""
+
+import ctypes
+import json
+import os
+import select
+import signal
+import sys
+import time
+from typing import Any
+
+Spec = dict[str, Any]
+_POLL_S = 1.0
+_GIVE_UP_S = 10.0
+_DRAIN_S = 1.0
+
+
+def main() -> int:
+    """Run the command that argv[1] describes; return 0 once its outcome is on disk."""
+    spec = json.loads(sys.argv[1])
+    _become_reaper()
+    wake = _wake_on_child()
+    started = time.monotonic()
+    reading, writing = os.pipe()
+    pid = _spawn(spec, reading, writing)
+    os.close(writing)
+    log = _Log(spec["output"], spec["head"], spec["tail"])
+    watch = _Watch(spec, pid, (wake, reading), log, started)
+    why = watch.until_end()
+    seconds = time.monotonic() - started
+    _sweep(watch)
+    watch.drain()
+    log.close()
+    outcome = {
+        "why": why,
+        "status": watch.status,
+        "seconds": seconds,
+        "dropped": log.dropped,
+        "termed": watch.termed,
+    }
+    _write_durably(spec["exit_file"], json.dumps(outcome).encode())
+    return 0
+
+
+def _become_reaper() -> None:
+    """Adopt orphans of the command (Linux), and be deaf to what is meant for others."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None, use_errno=True).prctl(36, 1, 0, 0, 0)  # PR_SET_CHILD_SUBREAPER
+    for name in (signal.SIGHUP, signal.SIGINT, signal.SIGTERM):
+        signal.signal(name, signal.SIG_IGN)
+
+
+def _wake_on_child() -> int:
+    """Return a descriptor that becomes readable whenever a child of this process ends."""
+    reading, writing = os.pipe()
+    os.set_blocking(reading, False)
+    os.set_blocking(writing, False)
+    signal.set_wakeup_fd(writing, warn_on_full_buffer=False)
+    signal.signal(signal.SIGCHLD, lambda *_: None)
+    return reading
+
+
+def _spawn(spec: Spec, reading: int, writing: int) -> int:
+    pid = os.fork()
+    if pid:
+        return pid
+    try:
+        os.setsid()
+        for number in range(1, signal.NSIG):
+            if number not in (signal.SIGKILL, signal.SIGSTOP):
+                try:
+                    signal.signal(number, signal.SIG_DFL)
+                except (OSError, ValueError):
+                    pass
+        null = os.open(os.devnull, os.O_RDONLY)
+        os.dup2(null, 0)
+        os.dup2(writing, 1)
+        os.dup2(writing, 2)
+        os.close(reading)
+        os.chdir(spec["cwd"])
+        os.execvp(spec["argv"][0], spec["argv"])
+    except OSError as error:
+        os.write(2, f"cannot start {spec['argv'][0]!r}: {error}\n".encode())
+    finally:
+        os._exit(127)
+
+
+class _Log:
+    """The output file: the first ``head`` bytes as they come, the last ``tail`` at the end."""
+
+    def __init__(self, path: str, head: int, tail: int) -> None:
+        self.descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o644)
+        self.room = head
+        self.tail_limit = tail
+        self.tail = bytearray()
+        self.dropped = 0
+
+    def write(self, data: bytes) -> None:
+        if self.room:
+            now, data = data[: self.room], data[self.room :]
+            self.room -= len(now)
+            _write_all(self.descriptor, now)
+        self.tail += data
+        if len(self.tail) > 2 * self.tail_limit:
+            self._trim()
+
+    def _trim(self) -> None:
+        extra = len(self.tail) - self.tail_limit
+        if extra > 0:
+            self.dropped += extra
+            del self.tail[:extra]
+
+    def close(self) -> None:
+        self._trim()
+        if self.dropped:
+            note = f"\n[... {self.dropped} bytes of output dropped ...]\n"
+            _write_all(self.descriptor, note.encode())
+        _write_all(self.descriptor, bytes(self.tail))
+        os.close(self.descriptor)
+
+
+class _Watch:
+    """Waits for the command, the deadline or the lifeline, and drains the output meanwhile."""
+
+    def __init__(
+        self, spec: Spec, pid: int, sources: tuple[int, int], log: _Log, started: float
+    ) -> None:
+        self.spec = spec
+        self.pid = pid
+        self.wake, self.output = sources
+        self.log = log
+        self.started = started
+        self.status: int | None = None
+        self.termed = False
+        self.childless = False
+        os.set_blocking(self.output, False)
+
+    def until_end(self) -> str:
+        """Return why the watch ended: exit, timeout or lifeline."""
+        limit = self.spec["limit"]
+        deadline = None if limit is None else self.started + limit
+        while True:
+            if self.reap():
+                return "timeout" if self.termed else "exit"
+            now = time.monotonic()
+            if deadline is not None and now >= deadline:
+                if self.termed:
+                    return "timeout"
+                self.termed = True
+                deadline = now + self.spec["grace"]
+                _signal_all(signal.SIGTERM)
+            if self._wait(deadline, now):
+                return "lifeline"
+
+    def _wait(self, deadline: "float | None", now: float) -> bool:
+        """Sleep until something happens; True if the lifeline was cut."""
+        patience = _POLL_S if deadline is None else max(0.0, min(_POLL_S, deadline - now))
+        sources = [0, self.wake] if self.output < 0 else [0, self.wake, self.output]
+        ready, _, _ = select.select(sources, [], [], patience)
+        if self.wake in ready:
+            os.read(self.wake, 1 << 12)
+        if self.output in ready:
+            self.read_some()
+        return 0 in ready
+
+    def read_some(self) -> bool:
+        """Move what is there to the log; False at end of file or when nothing is there."""
+        try:
+            data = os.read(self.output, 1 << 16)
+        except BlockingIOError:
+            return False
+        if not data:
+            os.close(self.output)
+            self.output = -1
+            return False
+        self.log.write(data)
+        return True
+
+    def drain(self) -> None:
+        """Take what is left in the pipe; bounded, as a survivor could go on writing."""
+        until = time.monotonic() + _DRAIN_S
+        while self.output >= 0 and self.read_some() and time.monotonic() < until:
+            pass
+
+    def reap(self) -> bool:
+        """Reap all that ended; True once the command itself has."""
+        try:
+            while True:
+                pid, status = os.waitpid(-1, os.WNOHANG)
+                if pid == self.pid:
+                    self.status = os.waitstatus_to_exitcode(status)
+                if pid == 0:
+                    break
+        except ChildProcessError:
+            self.childless = True
+        return self.status is not None
+
+
+def _parents() -> "list[tuple[int, int]]":
+    """Return (pid, parent pid) of every process of this machine that can be seen."""
+    pairs = []
+    if not os.path.isdir("/proc/self"):
+        listing = os.popen("ps -A -o pid=,ppid=").read().split()
+        return list(zip(map(int, listing[::2]), map(int, listing[1::2]), strict=True))
+    for name in os.listdir("/proc"):
+        if name.isdigit():
+            try:
+                with open(f"/proc/{name}/stat", "rb") as stream:
+                    parent = int(stream.read().rpartition(b")")[2].split()[1])
+            except (OSError, IndexError, ValueError):
+                continue  # it has just ended
+            pairs.append((int(name), parent))
+    return pairs
+
+
+def _descendants() -> "list[int]":
+    """Return all descendants of this process, found by parentage."""
+    children: dict[int, list[int]] = {}
+    for pid, parent in _parents():
+        children.setdefault(parent, []).append(pid)
+    found: list[int] = []
+    front = [os.getpid()]
+    while front:
+        front = [child for pid in front for child in children.get(pid, ())]
+        found += front
+    return found
+
+
+def _signal_all(number: int) -> None:
+    for pid in _descendants():
+        try:
+            os.kill(pid, number)
+        except OSError:
+            pass  # it has just ended
+
+
+def _sweep(watch: _Watch) -> None:
+    """Stop, then kill every descendant, again and again until there is none."""
+    until = time.monotonic() + _GIVE_UP_S
+    watch.reap()
+    while not watch.childless and time.monotonic() < until:
+        _signal_all(signal.SIGSTOP)  # a stopped process cannot fork away from the next signal
+        _signal_all(signal.SIGKILL)
+        watch.reap()
+        if not watch.childless:
+            time.sleep(0.002)
+
+
+def _write_all(descriptor: int, data: bytes) -> None:
+    view = memoryview(data)
+    try:
+        while view:
+            view = view[os.write(descriptor, view) :]
+    except OSError:
+        pass  # a full disk must not keep the warden from its real work
+
+
+def _write_durably(path: str, data: bytes) -> None:
+    aside = path + ".tmp"
+    descriptor = os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)
+    os.write(descriptor, data)
+    os.fsync(descriptor)
+    os.close(descriptor)
+    os.replace(aside, path)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
