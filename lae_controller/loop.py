@@ -82,12 +82,16 @@ class Controller:
         self._note_concurrency()
         if not self.state.gen_size or (self.state.gen == 0 and not self.state.generation_done):
             self._generation_zero()
+        begun = False
         while (stop := self._next_stop()) is None:
+            begun = True
             self._generation()
             if self.state.migration_due:
                 self.ledger.append([self.state.migrate()])
                 self._write_archive()
             self._observe(self.state)
+        if not begun:
+            self._observe(self.state)  # nothing was left to do; the views are made all the same
         self.ledger.append([{"event": "stop", "reason": stop.reason, "elapsed": self.elapsed()}])
         return stop
 

@@ -49,7 +49,6 @@ def run_search(settings: Settings, say: Say) -> tuple[Stop, str]:
                 stop = controller.run()
             finally:
                 controller.close()
-            observe(controller.state)
         except Interrupted:
             raise KeyboardInterrupt from None
         finally:

@@ -175,7 +175,7 @@ class _Preparation:
             snapshot = self.settle(tuple(stale))
             remove_tree(self.runs)  # that run began from what is now left out
             smoke_budget, smoke = self.smoke(smoke_budget)
-        metrics, full = self.full_runs()
+        metrics, full, slowest = self.full_runs()
         whole = smoke_budget >= settings.budget
         baseline = Baseline(
             editable=self.editable,
@@ -184,7 +184,7 @@ class _Preparation:
             smoke_metric=None if whole else smoke.metric,
             metrics=metrics,
             params=full.params,
-            limit=_limit(settings, settings.budget, _derived_limit(settings, full.seconds)),
+            limit=_limit(settings, settings.budget, _derived_limit(settings, slowest)),
             full_seconds=full.seconds,
             smoke_seconds=smoke.seconds,
             metric_lines=full.metric_lines,
@@ -232,8 +232,12 @@ class _Preparation:
             budget = min(self.settings.budget, budget * 2)
             self.say(f"no metric in the smoke run; its budget goes up to {number_text(budget)}")
 
-    def full_runs(self) -> tuple[tuple[float, ...], Measurement]:
-        """Run the baseline in full, ``baseline_runs`` times on consecutive seeds."""
+    def full_runs(self) -> tuple[tuple[float, ...], Measurement, float]:
+        """Run the baseline in full, ``baseline_runs`` times on consecutive seeds.
+
+        Returns:
+            the metrics, the first run, and the seconds of the slowest.
+        """
         settings = self.settings
         found: list[Measurement] = []
         for repeat in range(settings.confirm.baseline_runs):
@@ -247,7 +251,8 @@ class _Preparation:
                 raise RefusedError(self._refusal(name, settings.budget, run))
             self.say(f"baseline {name}: {settings.metric} {run.metric:g} in {run.seconds:.1f} s")
             found.append(run)
-        return tuple(run.metric for run in found if run.metric is not None), found[0]
+        metrics = tuple(run.metric for run in found if run.metric is not None)
+        return metrics, found[0], max(run.seconds for run in found)
 
     def leftovers(self) -> tuple[list[str], list[str]]:
         """Return (what the smoke run created, what of the snapshot it wrote or would resume)."""

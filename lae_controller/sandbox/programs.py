@@ -7,11 +7,11 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from lae_controller.change.diff import is_editable
+from lae_controller.change.source import read_source, write_source
 from lae_controller.errors import ChildError, ConfigError
 from lae_controller.files import copy_file, make_folder, remove_tree
 from lae_controller.program import Files, Reason
 from lae_controller.sandbox.snapshot import Snapshot
-from lae_controller.change.source import read_source, write_source
 
 _NEVER_ADDED = frozenset(["__pycache__", ".git"])
 

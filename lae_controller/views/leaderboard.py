@@ -45,7 +45,7 @@ def leaderboard(summary: Summary, baseline: Baseline, settings: Settings) -> str
     lines += ["", "## Archive", "", *_archive(summary)]
     lines += ["", "## Diverse runners-up", "", *_runners_up(summary)]
     lines += ["", "## Map of all islands", "", "```", *union_map(summary, settings), "```"]
-    lines += ["", "## Spend", "", *_spend(summary, settings), ""]
+    lines += ["", "## Spend", "", *_spend(summary), ""]
     return "\n".join(lines)
 
 
@@ -55,7 +55,7 @@ def synthesis(summary: Summary, baseline: Baseline, settings: Settings) -> str:
     lines += ["", "Best of each island:", *_island_lines(summary)]
     lines += ["", "Diverse runners-up:", *_runners_up(summary)]
     lines += ["", "Map of all islands:", *union_map(summary, settings)]
-    lines += ["", *_spend(summary, settings)]
+    lines += ["", *_spend(summary)]
     best = summary.best
     if best is not None and best.elite.parent_id is not None:
         lines += ["", f"`lae diff {best.elite.child_id}` shows the change, "]
@@ -153,8 +153,8 @@ def union_map(summary: Summary, settings: Settings) -> list[str]:
     return [*lines, "   complexity to the right, diversity upwards; * best, 9 good, 1 poor"]
 
 
-def _spend(summary: Summary, settings: Settings) -> list[str]:
-    total = f" of {settings.total_budget}" if summary.total is not None else ""
+def _spend(summary: Summary) -> list[str]:
+    total = f" of {summary.total}" if summary.total is not None else ""
     reserve = f"; {summary.reserve:g} kept in reserve" if summary.reserve else ""
     statuses = ", ".join(f"{count} {word}" for word, count in summary.statuses) or "no child yet"
     lines = [

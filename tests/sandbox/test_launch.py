@@ -68,8 +68,8 @@ HIDING = {
     "own session": "setsid sleep 47 </dev/null >/dev/null 2>&1 &",
     "pipe held open": "sleep 47 & sleep 47 &",
     "deaf to TERM": "(trap '' TERM HUP INT; while :; do sleep 1; done) &",
-    "daemon": f"{sys.executable} -c \"import os,time\n"
-    "if os.fork(): os._exit(0)\nos.setsid()\nif os.fork(): os._exit(0)\ntime.sleep(47)\" &",
+    "daemon": f'{sys.executable} -c "import os,time\n'
+    'if os.fork(): os._exit(0)\nos.setsid()\nif os.fork(): os._exit(0)\ntime.sleep(47)" &',
     "no environment": "env -i /bin/sleep 47 &",
 }
 
