@@ -55,13 +55,13 @@ class MutatorSettings:
 class SelectionShares:
     """The parent rule; what each means stands in ``search.selection.SelectionSettings``."""
 
-    global_best: float = 0.5
-    island_best: float = 0.3
-    by_rank: float = 0.15
-    uniform: float = 0.05
-    near_empty: float = 0.3
+    global_best: float = 0.9
+    island_best: float = 0.1
+    by_rank: float = 0.0
+    uniform: float = 0.0
+    near_empty: float = 0.5
     quality_patience: int = 20
-    coverage_patience: int = 40
+    coverage_patience: int = 20
 
 
 @dataclass(frozen=True, slots=True)

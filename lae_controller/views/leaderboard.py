@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import statistics
+
 from lae_controller.config import Settings
 from lae_controller.evaluators.baseline import Baseline
 from lae_controller.program import Cell
@@ -86,7 +88,8 @@ def _noise(baseline: Baseline) -> str:
     runs = f"{len(baseline.metrics)} runs"
     if baseline.spread == 0.0:
         return f"{runs}, no spread: deterministic"
-    return f"{runs}, spread {short(baseline.spread)}; a smaller gain may be luck"
+    mean = statistics.fmean(baseline.metrics)
+    return f"{runs}: mean {short(mean)}, spread {short(baseline.spread)}; less may be luck"
 
 
 def _coverage(summary: Summary) -> list[str]:
