@@ -33,7 +33,7 @@ from lae_controller.program import (
 )
 from lae_controller.results import read as read_result
 from lae_controller.sandbox.command import scrubbed_environment
-from lae_controller.sandbox.launch import Command, Lifelines, run
+from lae_controller.sandbox.launch import Command, Lifelines, lock_beside, run, wait_for_warden
 from lae_controller.sandbox.programs import build, check_bounds, read_program
 from lae_controller.state import Asked, RunState
 
@@ -100,6 +100,7 @@ class Children:
             task.files,
         )
         folder = self.folder(asked.child_id)
+        wait_for_warden(folder)
         remove_tree(folder)
         make_folder(folder)
         backend = self._settings.mutator.backend
@@ -190,6 +191,12 @@ class Children:
         argv = (str(python), "-m", "lae_controller", "mutate", str(folder / "task.json"))
         log = folder / f"mutator-{attempt}.log"
         return Command(argv, folder, env, log, self._settings.mutator.timeout, grace=2.0)
+
+    def forget(self, child_id: str) -> None:
+        """Remove what was only needed until a child was told."""
+        folder = self.folder(child_id)
+        remove_tree(folder)
+        lock_beside(folder).unlink(missing_ok=True)
 
     # -- freeze ------------------------------------------------------------------------------
 

@@ -292,7 +292,7 @@ class Controller:
         self.ledger.append([event])
         self.ledger.append_history(self.state.rows[-1:])
         self._write_archive()
-        remove_tree(self.children.folder(asked.child_id))
+        self.children.forget(asked.child_id)
 
     def _write_archive(self) -> None:
         islands = self.settings.evolution.num_islands

@@ -34,11 +34,12 @@ for epoch in range(options.epochs):
     loss = error + 1.0 / (epoch + 2)
     print(f"epoch {epoch + 1}: loss {loss:.6f}")
 print(f"params: {int(model.WIDTH) * 10}")
+print(f"val_loss: {loss!r}", flush=True)
 if "COUNT_FILE" in os.environ:
     code = hashlib.sha256(Path("model.py").read_bytes()).hexdigest()[:12]
     with open(os.environ["COUNT_FILE"], "a") as stream:
         stream.write(f"{code} {options.epochs} {options.seed}\\n")
-print(f"val_loss: {loss!r}")
+    os._exit(0)  # at once: a run that is counted must also have ended
 """
 
 CONFIG = """\

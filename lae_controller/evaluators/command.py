@@ -15,7 +15,14 @@ from lae_controller.outputs.metric_file import read_metric_file
 from lae_controller.outputs.param_count import find_params
 from lae_controller.program import Reason
 from lae_controller.sandbox.command import apply_edits, training_command
-from lae_controller.sandbox.launch import Command, Ended, Lifelines, read_outcome, run
+from lae_controller.sandbox.launch import (
+    Command,
+    Ended,
+    Lifelines,
+    read_outcome,
+    run,
+    wait_for_warden,
+)
 from lae_controller.sandbox.programs import clone
 
 _OUT_OF_MEMORY = re.compile(rb"MemoryError|OutOfMemoryError|CUDA out of memory|Cannot allocate mem")
@@ -34,6 +41,8 @@ class CommandEvaluator:
         """Run one stage, or read its outcome if it was finished before."""
         place = folder / stage.name
         work, log = place / "work", place / "output.log"
+        make_folder(folder)
+        wait_for_warden(place)
         key = {"digest": digest, "budget": stage.budget, "seed": stage.seed}
         ended = read_outcome(log.with_suffix(".exit.json"))
         if ended is None or ended.why == "lifeline" or read_json(place / "key.json") != key:

@@ -13,6 +13,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from filelock import FileLock, Timeout
+
 from lae_controller.errors import PrerequisiteError
 from lae_controller.files import cannot_write, read_json
 
@@ -54,6 +56,11 @@ class Command:
     def exit_file(self) -> Path:
         """Where the warden writes the outcome."""
         return self.output.with_suffix(".exit.json")
+
+    @property
+    def lock(self) -> Path:
+        """Held by the warden while it lives; beside the folder, which may be removed."""
+        return lock_beside(self.output.parent)
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,6 +146,29 @@ def run(command: Command, lifelines: Lifelines) -> Ended:
     return ended
 
 
+def lock_beside(folder: Path) -> Path:
+    """Return the lock of the warden that works in ``folder``."""
+    return folder.with_name(folder.name + ".lock")
+
+
+def wait_for_warden(folder: Path, patience: float = 20.0) -> None:
+    """Wait until no warden of an earlier session works in ``folder`` any more.
+
+    One whose controller was killed still has its sweep to do; what it finds out counts.
+
+    Raises:
+        PrerequisiteError: if it does not end.
+    """
+    try:
+        with FileLock(str(lock_beside(folder)), timeout=patience):
+            pass
+    except Timeout:
+        raise PrerequisiteError(
+            f"{folder}: a process of an earlier session still works there after {patience:g} s; "
+            "expected it to end by itself. Look for it with `ps`, end it, then go on"
+        ) from None
+
+
 def read_outcome(path: Path) -> Ended | None:
     """Return the outcome a warden wrote, or None if there is none."""
     value = read_json(path)
@@ -156,6 +186,7 @@ def _start(command: Command, life: int, done: int) -> None:
             "limit": command.limit,
             "grace": command.grace,
             "exit_file": str(command.exit_file),
+            "lock": str(command.lock),
         }
     )
     python = [sys.executable, "-I", "-S"]

@@ -12,10 +12,13 @@ Input: one JSON object as argv[1]:
     head, tail      bytes kept of each
     limit, grace    seconds until SIGTERM (null: none), and from there to SIGKILL
     exit_file       where the outcome is written, durably, before this process ends
+    lock            held (flock) for the life of this process: who wants to use the same folder
+                    again waits for it
 The environment of the command is the environment of this process.
 """
 
 import ctypes
+import fcntl
 import json
 import os
 import select
@@ -33,6 +36,7 @@ _DRAIN_S = 1.0
 def main() -> int:
     """Run the command that argv[1] describes; return 0 once its outcome is on disk."""
     spec = json.loads(sys.argv[1])
+    _hold(spec["lock"])
     _become_reaper()
     wake = _wake_on_child()
     started = time.monotonic()
@@ -55,6 +59,12 @@ def main() -> int:
     }
     _write_durably(spec["exit_file"], json.dumps(outcome).encode())
     return 0
+
+
+def _hold(lock: str) -> None:
+    """Hold a lock until this process ends; the descriptor is kept open on purpose."""
+    descriptor = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    fcntl.flock(descriptor, fcntl.LOCK_EX)
 
 
 def _become_reaper() -> None:
