@@ -160,6 +160,7 @@ class Children:
         Raises:
             ChildError: MUTATOR_ERROR, with what the process said.
             Interrupted: if everything is being ended.
+            PrerequisiteError: if its warden failed again and again: the machine, not the child.
         """
         folder = self.folder(child_id)
         said = ""
@@ -167,10 +168,11 @@ class Children:
             command = self._command(folder, attempt)
             try:
                 ended = run(command, self._lifelines)
-            except PrerequisiteError as error:
-                said = str(error)
+            except PrerequisiteError:
                 if self._lifelines.cut_all:
-                    raise Interrupted(child_id) from error
+                    raise Interrupted(child_id) from None
+                if attempt == _MUTATOR_TRIES - 1:
+                    raise
                 continue
             if ended.why == "lifeline":
                 raise Interrupted(child_id)

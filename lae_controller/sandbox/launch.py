@@ -43,6 +43,8 @@ class Command:
         limit: seconds until SIGTERM; None for no limit.
         grace: seconds from SIGTERM to SIGKILL.
         output: the log file; its folder also takes the outcome.
+        memory: bytes that all its processes together may hold; None for no limit.
+        disk: bytes that ``folders`` together may grow to; None for no limit.
     """
 
     argv: tuple[str, ...]
@@ -51,6 +53,9 @@ class Command:
     output: Path
     limit: float | None
     grace: float
+    memory: int | None = None
+    disk: int | None = None
+    folders: tuple[Path, ...] = ()
 
     @property
     def exit_file(self) -> Path:
@@ -68,11 +73,14 @@ class Ended:
     """How a command ended.
 
     Attributes:
-        why: ``exit`` by itself, ``timeout``, or ``lifeline`` (cancelled, or the controller died).
+        why: ``exit`` by itself, ``timeout``, ``memory`` or ``disk`` beyond its limit, or
+            ``lifeline`` (cancelled, or the controller died).
         status: exit code, or minus the signal that ended it; None if it was not seen.
         seconds: wall-clock, measured outside the command.
         dropped: bytes of output that were not kept.
         termed: whether SIGTERM was sent at the limit.
+        cpu_seconds: of all its processes that ended.
+        peak_memory: bytes, as sampled; 0 if it ended before the first sample.
     """
 
     why: str
@@ -80,6 +88,8 @@ class Ended:
     seconds: float
     dropped: int
     termed: bool
+    cpu_seconds: float = 0.0
+    peak_memory: int = 0
 
 
 class Lifelines:
@@ -184,6 +194,9 @@ def _start(command: Command, life: int, done: int) -> None:
             "head": HEAD_BYTES,
             "tail": TAIL_BYTES,
             "limit": command.limit,
+            "memory": command.memory,
+            "disk": command.disk,
+            "folders": [str(folder) for folder in command.folders],
             "grace": command.grace,
             "exit_file": str(command.exit_file),
             "lock": str(command.lock),

@@ -11,6 +11,8 @@ Input: one JSON object as argv[1]:
     output          file for its stdout and stderr; head and tail are kept, the middle dropped
     head, tail      bytes kept of each
     limit, grace    seconds until SIGTERM (null: none), and from there to SIGKILL
+    memory          bytes that all its processes together may hold (null: no limit)
+    disk, folders   bytes that these folders together may grow to (null: no limit)
     exit_file       where the outcome is written, durably, before this process ends
     lock            held (flock) for the life of this process: who wants to use the same folder
                     again waits for it
@@ -21,6 +23,7 @@ import ctypes
 import fcntl
 import json
 import os
+import resource
 import select
 import signal
 import sys
@@ -29,6 +32,9 @@ from typing import Any
 
 Spec = dict[str, Any]
 _POLL_S = 1.0
+_MEMORY_POLL_S = 0.2
+_DISK_POLL_S = 2.0
+_PAGE = os.sysconf("SC_PAGE_SIZE")
 _GIVE_UP_S = 10.0
 _DRAIN_S = 1.0
 
@@ -56,6 +62,8 @@ def main() -> int:
         "seconds": seconds,
         "dropped": log.dropped,
         "termed": watch.termed,
+        "cpu_seconds": sum(resource.getrusage(resource.RUSAGE_CHILDREN)[:2]),
+        "peak_memory": watch.peak_memory,
     }
     _write_durably(spec["exit_file"], json.dumps(outcome).encode())
     return 0
@@ -158,10 +166,12 @@ class _Watch:
         self.status: int | None = None
         self.termed = False
         self.childless = False
+        self.peak_memory = 0
+        self.next_memory = self.next_disk = started
         os.set_blocking(self.output, False)
 
     def until_end(self) -> str:
-        """Return why the watch ended: exit, timeout or lifeline."""
+        """Return why the watch ended: exit, timeout, memory, disk or lifeline."""
         limit = self.spec["limit"]
         deadline = None if limit is None else self.started + limit
         while True:
@@ -175,11 +185,16 @@ class _Watch:
                 deadline = now + self.spec["grace"]
                 _signal_all(signal.SIGTERM)
             if self._wait(deadline, now):
-                return "lifeline"
+                # The command may have ended in the same moment: then its outcome counts.
+                return "exit" if self.reap() and not self.termed else "lifeline"
+            over = self._over_limits(time.monotonic())
+            if over:
+                return over
 
     def _wait(self, deadline: "float | None", now: float) -> bool:
         """Sleep until something happens; True if the lifeline was cut."""
-        patience = _POLL_S if deadline is None else max(0.0, min(_POLL_S, deadline - now))
+        poll = _MEMORY_POLL_S if self.spec["memory"] else _POLL_S
+        patience = poll if deadline is None else max(0.0, min(poll, deadline - now))
         sources = [0, self.wake] if self.output < 0 else [0, self.wake, self.output]
         ready, _, _ = select.select(sources, [], [], patience)
         if self.wake in ready:
@@ -187,6 +202,20 @@ class _Watch:
         if self.output in ready:
             self.read_some()
         return 0 in ready
+
+    def _over_limits(self, now: float) -> str:
+        """Return which limit the command has passed, memory or disk; empty if none."""
+        if now >= self.next_memory:
+            self.next_memory = now + (_MEMORY_POLL_S if self.spec["memory"] else _DISK_POLL_S)
+            held = _memory_of(_descendants())
+            self.peak_memory = max(self.peak_memory, held)
+            if self.spec["memory"] and held > self.spec["memory"]:
+                return "memory"
+        if self.spec["disk"] and now >= self.next_disk:
+            self.next_disk = now + _DISK_POLL_S
+            if sum(map(_size_of, self.spec["folders"])) > self.spec["disk"]:
+                return "disk"
+        return ""
 
     def read_some(self) -> bool:
         """Move what is there to the log; False at end of file or when nothing is there."""
@@ -249,6 +278,39 @@ def _descendants() -> "list[int]":
         front = [child for pid in front for child in children.get(pid, ())]
         found += front
     return found
+
+
+def _memory_of(pids: "list[int]") -> int:
+    """Return the bytes these processes hold; pages they share count once where that is known."""
+    total = 0
+    for pid in pids:
+        try:
+            with open(f"/proc/{pid}/smaps_rollup", "rb") as stream:
+                line = next(line for line in stream if line.startswith(b"Pss:"))
+                total += int(line.split()[1]) << 10
+        except (OSError, StopIteration, ValueError, IndexError):
+            total += _resident(pid)
+    return total
+
+
+def _resident(pid: int) -> int:
+    try:
+        with open(f"/proc/{pid}/statm", "rb") as stream:
+            return int(stream.read().split()[1]) * _PAGE
+    except (OSError, ValueError, IndexError):
+        return 0  # it has just ended
+
+
+def _size_of(folder: str) -> int:
+    """Return the bytes on disk below a folder; links are not followed."""
+    total = 0
+    for where, _, names in os.walk(folder):
+        for name in names:
+            try:
+                total += os.lstat(os.path.join(where, name)).st_blocks * 512
+            except OSError:
+                continue  # it has just gone
+    return total
 
 
 def _signal_all(number: int) -> None:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import dataclasses
 import os
 import signal
 import subprocess
@@ -168,3 +169,29 @@ def test_descriptors_do_not_leak(tmp_path: Path) -> None:
     for _ in range(5):
         go(tmp_path, "true")
     assert len(list(Path("/proc/self/fd").iterdir())) == before
+
+
+HUNGRY = "import time; held = b'x' * (200 << 20); time.sleep(47)"
+
+
+def test_memory_beyond_the_limit_ends_the_whole_tree(tmp_path: Path) -> None:
+    text = f'{sys.executable} -c "{HUNGRY}" & sleep 47'
+    limited = dataclasses.replace(command(tmp_path, text), memory=100 << 20)
+    ended = run(limited, Lifelines())
+    assert ended.why == "memory"
+    assert ended.peak_memory > 100 << 20
+    assert survivors(tmp_path) == []
+
+
+def test_a_disk_beyond_the_limit_ends_the_run(tmp_path: Path) -> None:
+    text = "while :; do head -c 3000000 /dev/zero > f$$.$(date +%N); sleep 0.1; done"
+    limited = dataclasses.replace(command(tmp_path, text), disk=5_000_000, folders=(tmp_path,))
+    ended = run(limited, Lifelines())
+    assert ended.why == "disk"
+    assert survivors(tmp_path) == []
+
+
+def test_processor_time_is_that_of_the_whole_tree(tmp_path: Path) -> None:
+    busy = "import time\nend = time.process_time() + 0.3\nwhile time.process_time() < end: pass"
+    ended = go(tmp_path, f'{sys.executable} -c "{busy}" & {sys.executable} -c "{busy}"; wait')
+    assert ended.cpu_seconds >= 0.6

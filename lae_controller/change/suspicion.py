@@ -1,0 +1,126 @@
+"""Changes that could have made the score without making the model: held back for a person.
+
+None of this proves a cheat, and not every cheat is seen: training on the validation data in code
+that may be edited looks like any other change to the data pipeline. A held-out test is the answer.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from pathlib import PurePosixPath
+
+from lae_controller.change.syntax import parse_python
+from lae_controller.errors import ChildError
+from lae_controller.program import Files
+
+_SHORTEST_NAME = 4
+
+
+def suspicious_change(
+    before: Files, after: Files, metric: str, pattern: str | None, data: Iterable[str]
+) -> str | None:
+    """Return what about a change calls for a look; None if nothing does.
+
+    Args:
+        metric: its name, as the training run prints it.
+        pattern: the user's own metric pattern, if any.
+        data: paths of the project's data, relative to its root.
+    """
+    names = sorted(set(data))
+    for path in sorted(after):
+        old, new = before.get(path, ""), after[path]
+        if old == new:
+            continue
+        sentence = _metric_text(path, old, new, metric, pattern)
+        sentence = sentence or _data_references(path, old, new, names)
+        if sentence is not None:
+            return sentence
+    return None
+
+
+def _metric_text(path: str, old: str, new: str, metric: str, pattern: str | None) -> str | None:
+    """Say which statement that writes the metric is new or different."""
+    known = Counter(text for _, text in _metric_statements(path, old, metric, pattern))
+    for line, text in _metric_statements(path, new, metric, pattern):
+        if not known[text]:
+            return f"{path}:{line}: text that looks like the metric was added or changed: {text!r}"
+        known[text] -= 1
+    return None
+
+
+def _metric_statements(
+    path: str, text: str, metric: str, pattern: str | None
+) -> Iterator[tuple[int, str]]:
+    """Yield (line, statement) for each statement whose text could be read as the metric."""
+    name = re.escape(metric)
+    whole = re.compile(rf"(?<![\w\-/.]){name}(?![\w\-/])")
+    own = re.compile(pattern) if pattern else None
+    tree = _parsed(path, text)
+    if tree is None:
+        for number, line in enumerate(text.splitlines(), start=1):
+            if re.search(rf"{whole.pattern}\s*[:=]?\s*[-+.\d]", line) or (own and own.search(line)):
+                yield number, line.strip()
+        return
+    for statement in _simple_statements(tree):
+        literals = list(_literals(statement))
+        if any(whole.search(part) or (own and own.search(part)) for part in literals):
+            yield statement.lineno, ast.unparse(statement)
+
+
+def _parsed(path: str, text: str) -> ast.Module | None:
+    if not path.endswith(".py"):
+        return None
+    try:
+        return parse_python(text)
+    except (SyntaxError, ValueError, ChildError):
+        return None
+
+
+def _simple_statements(tree: ast.Module) -> Iterator[ast.stmt]:
+    """Yield statements that hold no other statements, in order."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.stmt) and not isinstance(
+            node,
+            ast.FunctionDef
+            | ast.AsyncFunctionDef
+            | ast.ClassDef
+            | ast.If
+            | ast.For
+            | ast.While
+            | ast.With
+            | ast.Try
+            | ast.AsyncFor
+            | ast.AsyncWith,
+        ):
+            yield node
+
+
+def _literals(statement: ast.AST) -> Iterator[str]:
+    """Yield the texts of a statement; an f-string as one text with its values left out."""
+    inside: set[int] = set()
+    for node in ast.walk(statement):
+        if isinstance(node, ast.JoinedStr):
+            parts = [part for part in node.values if isinstance(part, ast.Constant)]
+            inside.update(id(part) for part in parts)
+            yield "".join(str(part.value) for part in parts)
+        elif (
+            isinstance(node, ast.Constant)
+            and isinstance(node.value, str)
+            and id(node) not in inside
+        ):
+            yield node.value
+
+
+def _data_references(path: str, old: str, new: str, data: list[str]) -> str | None:
+    """Say which data the new text speaks of more often than the old one."""
+    for name in data:
+        for word in (name, PurePosixPath(name).name):
+            if len(word) < _SHORTEST_NAME or not {".", "/"} & set(word):
+                continue
+            look = re.compile(rf"(?<![\w\-]){re.escape(word)}(?![\w\-])")
+            if len(look.findall(new)) > len(look.findall(old)):
+                return f"{path}: newly refers to the data {word!r}"
+    return None

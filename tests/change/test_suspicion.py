@@ -1,0 +1,74 @@
+from __future__ import annotations
+
+import pytest
+
+from lae_controller.change.suspicion import suspicious_change
+
+PARENT = """\
+import numpy as np
+
+train = load("data/train.txt")
+held = load("data/val.txt")
+
+
+def report(net):
+    score = evaluate(net, held)
+    print(f"val_loss={score:.4f}")
+"""
+DATA = ["data/train.txt", "data/val.txt", "digits.npz", "data"]
+
+
+def look(new: str, pattern: str | None = None) -> str | None:
+    return suspicious_change({"m.py": PARENT}, {"m.py": new}, "val_loss", pattern, DATA)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ("    print(f", "    print('val_loss=0.0001')\n    print(f", "looks like the metric"),
+        ("{score:.4f}", "{score * 0.5:.4f}", "looks like the metric"),
+        ('load("data/train.txt")', 'load("data/train.txt") + load("data/val.txt")', "data/val.txt"),
+        ("import numpy as np", "import numpy as np\nX = np.load('digits.npz')", "digits.npz"),
+    ],
+)
+def test_what_is_held_back(old: str, new: str, said: str) -> None:
+    found = look(PARENT.replace(old, new))
+    assert found is not None
+    assert said in found
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("import numpy as np", "import numpy as np\nRATE = 0.3"),
+        ("score = evaluate(net, held)", "score = evaluate(net, held)  # val_loss below"),
+        ("def report(net):\n", "def more(x):\n    return x\n\n\ndef report(net):\n"),
+        ("import numpy as np", "import numpy as np\nval_loss = 0"),
+        ('print(f"val_loss', "print(f'val_loss"),
+    ],
+)
+def test_what_passes(old: str, new: str) -> None:
+    text = PARENT.replace(old, new)
+    if "print(f'val_loss" in text:
+        text = text.replace('{score:.4f}")', "{score:.4f}')")
+    assert text != PARENT
+    assert look(text) is None
+
+
+def test_the_user_s_own_pattern_counts() -> None:
+    new = PARENT + "\nprint('final = 1')\n"
+    assert look(new) is None
+    assert look(new, pattern=r"final = (\S+)") is not None
+
+
+def test_a_new_file_is_looked_at_too() -> None:
+    after = {"m.py": PARENT, "extra.py": "print('val_loss:', 0)\n"}
+    found = suspicious_change({"m.py": PARENT}, after, "val_loss", None, DATA)
+    assert found is not None
+    assert "extra.py:1" in found
+
+
+def test_other_files_are_read_line_by_line() -> None:
+    found = suspicious_change({}, {"a.sh": "echo val_loss: 0.1\n"}, "val_loss", None, DATA)
+    assert found is not None
+    assert suspicious_change({}, {"a.yaml": "lr: 0.1\n"}, "val_loss", None, DATA) is None
