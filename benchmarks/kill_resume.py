@@ -71,7 +71,7 @@ def fresh(root: Path, total: int) -> Path:
     shutil.rmtree(root, ignore_errors=True)
     count = root.with_suffix(".count")
     count.unlink(missing_ok=True)
-    make_project(root, f"env: {{COUNT_FILE: {count}}}\n")
+    make_project(root, f"isolation: none\nenv: {{COUNT_FILE: {count}}}\n")
     (root / "train.py").write_text(SLOW + (root / "train.py").read_text())
     text = (
         (root / "loop.run.yaml").read_text().replace("total_budget: 10", f"total_budget: {total}")

@@ -3,29 +3,41 @@
 from __future__ import annotations
 
 import importlib
+import shutil
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from functools import partial
 from typing import Any
 
 from lae_controller.children import Children
-from lae_controller.config import Settings
-from lae_controller.errors import ConfigError
+from lae_controller.config import Settings, parse_size
+from lae_controller.errors import ConfigError, PrerequisiteError
 from lae_controller.evaluators.baseline import Prepared, load_prepared, prepare
 from lae_controller.evaluators.cascade import evaluate
-from lae_controller.evaluators.command import CommandEvaluator
+from lae_controller.evaluators.command import CommandEvaluator, Limits
 from lae_controller.executors import EXECUTORS
 from lae_controller.files import make_folder, write_atomic
 from lae_controller.ledger import Ledger
-from lae_controller.loop import Controller, Parts
+from lae_controller.loop import Controller
 from lae_controller.machine.hardware import derive_concurrency, probe
+from lae_controller.machine.slots import Slot, slots_for
+from lae_controller.parts import Parts
 from lae_controller.resume import load_state
+from lae_controller.sandbox.command import entrypoint, interpreter
+from lae_controller.sandbox.isolation import Isolation, runs_python
 from lae_controller.sandbox.launch import Lifelines
+from lae_controller.sandbox.snapshot import Snapshot
+from lae_controller.sandbox.tiers import choose
+from lae_controller.sandbox.view import Tier
 from lae_controller.search import SEARCHES, Search, SearchSettings
 from lae_controller.search.selection import SelectionSettings
 from lae_controller.state import RunState
 
 Say = Callable[[str], None]
+
+_DISK_PER_CHILD = 20 << 30
+_DISK_FLOOR = 256 << 20
+"""What one run may write, and what must stay free of the disk whatever it writes."""
 
 _THREAD_VARIABLES = (
     "OMP_NUM_THREADS",
@@ -44,11 +56,13 @@ class Machine:
         concurrency: evaluations at a time.
         reason: why that many.
         threads: environment that shares the cores among them.
+        slots: one for each evaluation at a time.
     """
 
     concurrency: int
     reason: str
     threads: Mapping[str, str]
+    slots: tuple[Slot, ...]
 
 
 def machine(settings: Settings) -> Machine:
@@ -59,7 +73,8 @@ def machine(settings: Settings) -> Machine:
     if settings.concurrency is not None:
         concurrency, reason = settings.concurrency, f"set in {settings.path.name}"
     share = str(max(1, hardware.cores // concurrency))
-    return Machine(concurrency, reason, dict.fromkeys(_THREAD_VARIABLES, share))
+    threads = dict.fromkeys(_THREAD_VARIABLES, share)
+    return Machine(concurrency, reason, threads, slots_for(hardware, concurrency))
 
 
 def search_for(settings: Settings) -> Search:
@@ -90,12 +105,58 @@ def prepared_run(settings: Settings, lifelines: Lifelines, say: Say) -> Prepared
         make_folder(settings.lae_dir / name)
     write_atomic(settings.lae_dir / ".gitignore", "*\n")
     write_atomic(settings.lae_dir / "project", f"{settings.path}\n")
-    return prepare(settings, evaluator_for(settings, lifelines), say)
+    place = machine(settings)
+    evaluators = partial(evaluator_for, settings, lifelines, place.threads)
+    return prepare(settings, evaluators, place.slots[0], say)
 
 
-def evaluator_for(settings: Settings, lifelines: Lifelines) -> CommandEvaluator:
-    """Return the Evaluator that measures programs of this run."""
-    return CommandEvaluator(settings, lifelines, machine(settings).threads)
+def evaluator_for(
+    settings: Settings,
+    lifelines: Lifelines,
+    threads: Mapping[str, str],
+    snapshot: Snapshot,
+    editable: tuple[str, ...],
+) -> CommandEvaluator:
+    """Return the Evaluator that measures programs of this run.
+
+    Raises:
+        PrerequisiteError: if the isolation that is asked for does not work here.
+    """
+    memory = parse_size(settings.memory_limit) if settings.memory_limit else None
+    free = shutil.disk_usage(settings.lae_dir).free
+    limits = Limits(memory, max(0, min(_DISK_PER_CHILD, free - _DISK_FLOOR)))
+    return CommandEvaluator(
+        settings, lifelines, isolation_for(settings, snapshot, editable), limits, threads
+    )
+
+
+def isolation_for(settings: Settings, snapshot: Snapshot, editable: tuple[str, ...]) -> Isolation:
+    """Return how the runs of this project are kept apart.
+
+    Raises:
+        PrerequisiteError: if the isolation that is asked for does not work here, or a command
+            that leaves no record would run where only a record could show what ran.
+    """
+    tier = choose(settings.isolation)
+    script = entrypoint(settings)
+    is_python = runs_python(settings.run_cmd, script)
+    if not is_python and tier in (Tier.LANDLOCK, Tier.SEATBELT):
+        raise PrerequisiteError(
+            f"run_cmd {settings.run_cmd!r} runs no Python, so nothing but the bubblewrap tier can "
+            f"make sure that the child's own files are used; this machine gives {tier.value}. "
+            "`lae probe` says how to get bubblewrap; isolation: none goes without"
+        )
+    return Isolation(
+        tier=tier,
+        root=settings.root.resolve(),
+        hidden=settings.sandbox_dir,
+        entries=snapshot.entries,
+        editable=editable,
+        entrypoint=script,
+        python=interpreter(settings.root),
+        is_python=is_python,
+        network=settings.network,
+    )
 
 
 def controller(
@@ -109,10 +170,13 @@ def controller(
     ledger = Ledger(settings.lae_dir, say)
     state = load_state(settings, ledger, search_for(settings), prepared.baseline, mend=True)
     place = machine(settings)
-    work = partial(evaluate, evaluator=evaluator_for(settings, lifelines))
-    executor = _load(EXECUTORS[settings.executor.kind])(work, place.concurrency, lifelines)
+    evaluator = evaluator_for(
+        settings, lifelines, place.threads, prepared.snapshot, prepared.baseline.editable
+    )
+    work = partial(evaluate, evaluator=evaluator)
+    executor = _load(EXECUTORS[settings.executor.kind])(work, place.slots, lifelines)
     children = Children(settings, prepared, lifelines)
-    parts = Parts(settings, prepared, state, ledger, children, executor, observe)
+    parts = Parts(settings, prepared, state, ledger, children, executor, observe, say)
     return Controller(parts)
 
 

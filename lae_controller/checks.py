@@ -14,6 +14,8 @@ from lae_controller.files import write_atomic
 from lae_controller.lock import ControllerLock
 from lae_controller.sandbox.command import entrypoint, number_text
 from lae_controller.sandbox.launch import Lifelines
+from lae_controller.sandbox.tiers import probe_tiers
+from lae_controller.sandbox.view import Tier
 from lae_controller.session import NO_EFFECT, stop_signals
 from lae_controller.views.text import seconds_text, short
 
@@ -57,6 +59,7 @@ def report(settings: Settings, prepared: Prepared) -> list[Check]:
     return [
         _config(settings, baseline),
         _machine(settings),
+        _isolation(baseline),
         *_program(settings, prepared),
         _smoke(settings, baseline),
         _full(settings, baseline),
@@ -89,6 +92,16 @@ def _config(settings: Settings, baseline: Baseline) -> Check:
 def _machine(settings: Settings) -> Check:
     place = build.machine(settings)
     return Check("machine", "ok", f"concurrency {place.concurrency}: {place.reason}")
+
+
+def _isolation(baseline: Baseline) -> Check:
+    """Say in which tier the baseline ran, and what that leaves open."""
+    if baseline.tier == Tier.NONE.value:
+        text = "none, as the file says: children can read and write whatever you can"
+        return Check("isolation", "note", text)
+    tier = next(found.text for found in probe_tiers().found if found.tier.value == baseline.tier)
+    held_out = "training on the validation data cannot be seen: keep a held-out test"
+    return Check("isolation", "ok", f"{tier} Proof: {baseline.fingerprint}; {held_out}")
 
 
 def _program(settings: Settings, prepared: Prepared) -> list[Check]:

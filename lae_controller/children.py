@@ -14,6 +14,7 @@ from lae_controller.change.evolve_blocks import outside_changed
 from lae_controller.change.normal_form import digest as digest_of
 from lae_controller.change.protected import check_protected
 from lae_controller.change.source import write_source
+from lae_controller.change.suspicion import suspicious_change
 from lae_controller.change.syntax import check_syntax
 from lae_controller.codec import encode
 from lae_controller.config import Settings
@@ -35,10 +36,14 @@ from lae_controller.results import read as read_result
 from lae_controller.sandbox.command import scrubbed_environment
 from lae_controller.sandbox.launch import Command, Lifelines, lock_beside, run, wait_for_warden
 from lae_controller.sandbox.programs import build, check_bounds, read_program
+from lae_controller.sandbox.snapshot import Entry
 from lae_controller.state import Asked, RunState
 
 _CACHED_PROGRAMS = 256
 _MUTATOR_TRIES = 3
+_DATA_SUFFIXES = frozenset(
+    ".txt .csv .tsv .npy .npz .bin .json .jsonl .pkl .pt .parquet .h5 .idx .gz .zip".split()
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,10 +52,12 @@ class Frozen:
 
     Attributes:
         digest: its normal form; two children of equal digest are the same program.
+        suspect: what calls for a look before it is placed; empty if nothing does.
     """
 
     files: Files
     digest: str
+    suspect: str
 
 
 class Children:
@@ -229,7 +236,10 @@ class Children:
         self._check_change(before, after)
         digest = digest_of(after)
         self._check_new(before, digest, known)
-        return Frozen(after, digest)
+        settings = self._settings
+        data = [entry.path for entry in self._prepared.snapshot.entries if _is_data(entry)]
+        suspect = suspicious_change(before, after, settings.metric, settings.metric_pattern, data)
+        return Frozen(after, digest, suspect or "")
 
     def _refuse_harness(self, added: tuple[str, ...]) -> None:
         there = {entry.path for entry in self._prepared.snapshot.entries}
@@ -259,6 +269,13 @@ class Children:
         twin = known.get(digest)
         if twin is not None:
             raise DuplicateError(twin, digest)
+
+
+def _is_data(entry: Entry) -> bool:
+    """Say whether an entry of the snapshot is data that a program could read."""
+    if entry.kind == "link":
+        return not (Path(entry.target) / "pyvenv.cfg").exists()
+    return Path(entry.path).suffix in _DATA_SUFFIXES
 
 
 class DuplicateError(ChildError):

@@ -73,11 +73,20 @@ def cli() -> None:
 def probe(as_json: bool) -> None:
     """Show the hardware, its limits and the concurrency derived from them."""
     from lae_controller.machine import hardware
+    from lae_controller.sandbox.tiers import probe_tiers
 
     found = hardware.probe(sandbox=Path.cwd())
     derived = hardware.derive_concurrency(found)
-    value = {**hardware.to_json(found), "concurrency": derived.value, "reason": derived.reason}
-    _print(value, hardware.render(found, derived), as_json=as_json)
+    tiers = probe_tiers()
+    value = {
+        **hardware.to_json(found),
+        "concurrency": derived.value,
+        "reason": derived.reason,
+        "isolation": tiers.best.value,
+        "isolation_notes": list(tiers.lines()),
+    }
+    text = "\n".join([hardware.render(found, derived), *tiers.lines()])
+    _print(value, text, as_json=as_json)
 
 
 @cli.command()
@@ -246,6 +255,19 @@ def export(child_id: str, path: Path, output: Path | None) -> None:
         return
     write_atomic(output, patch)
     _say(f"lae: wrote {output}; `git apply {output}` in the project takes it")
+
+
+@cli.command()
+@click.argument("child_id")
+@_RUN
+@_JSON
+def accept(child_id: str, path: Path, as_json: bool) -> None:
+    """Place a child that was held back as suspect, once you have looked at it."""
+    from lae_controller import config, session
+
+    placement = session.accept(config.load(path), child_id, _say)
+    value = {"child_id": child_id, "kept": placement.kept, "cell": placement.cell}
+    _print(value, f"{child_id} kept={placement.kept} cell={placement.cell}", as_json=as_json)
 
 
 def _view(path: Path) -> RunView:

@@ -107,6 +107,7 @@ class Settings:
         outputs: None to take what the baseline run creates.
         concurrency: None to derive it from the machine.
         reserve: full runs; None for 10 %, at least 2.
+        memory_limit: such as ``12GiB``; None for no limit.
     """
 
     path: Path
@@ -135,6 +136,10 @@ class Settings:
     env: Mapping[str, str] = field(default_factory=dict)
     sandbox_root: str = "./sandbox"
     concurrency: int | None = None
+    memory_limit: str | None = None
+    isolation: str = "auto"
+    network: bool = False
+    keep: str = "none"
     host: str = "other"
     mutator: MutatorSettings = MutatorSettings()
     evolution: EvolutionSettings = EvolutionSettings()
@@ -326,6 +331,8 @@ def parse_size(text: str) -> int:
 def _check_together(settings: Settings) -> None:
     """Check what one schema line cannot say: settings against each other."""
     where = settings.path.name
+    if settings.memory_limit is not None:
+        parse_size(settings.memory_limit)
     runs = settings.total_budget.runs
     if runs is not None and settings.reserve is not None and settings.reserve >= runs:
         raise ConfigError(

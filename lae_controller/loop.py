@@ -8,22 +8,21 @@ from __future__ import annotations
 
 import time
 from collections import ChainMap
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from concurrent.futures import Future, ThreadPoolExecutor, wait
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime, timezone
 
 from lae_controller import results
 from lae_controller.budget import Budget, Stop
-from lae_controller.children import Children, DuplicateError
-from lae_controller.config import Settings
-from lae_controller.errors import ChildError, PrerequisiteError
-from lae_controller.evaluators.baseline import Prepared
+from lae_controller.children import DuplicateError
+from lae_controller.concurrency import Concurrency
+from lae_controller.errors import ChildError
 from lae_controller.evaluators.cascade import Job
-from lae_controller.executors import Executor
-from lae_controller.files import remove_tree
-from lae_controller.ledger import Ledger
+from lae_controller.inflight import InFlight, Pending, held_back
 from lae_controller.niches import PARAMS_ASSUMED, complexity, diversity
+from lae_controller.parts import Parts
+from lae_controller.products import Products
 from lae_controller.program import (
     Evaluation,
     Intervention,
@@ -37,24 +36,11 @@ from lae_controller.program import (
 )
 from lae_controller.results import Result
 from lae_controller.resume import archive_rows
-from lae_controller.state import Asked, RunState, ask_event
+from lae_controller.sandbox.proof import looks_shadowed
+from lae_controller.state import Asked, ask_event
 
 _TICK_S = 0.2
 _PROPOSED_NOTHING = Mutation("", "-", Intervention.OTHER, "-")
-
-
-@dataclass(frozen=True, slots=True)
-class Parts:
-    """What the controller is put together from (see ``build``)."""
-
-    settings: Settings
-    prepared: Prepared
-    state: RunState
-    ledger: Ledger
-    children: Children
-    executor: Executor
-    observe: Callable[[RunState], None]
-    """Called after every generation: leaderboard, status line."""
 
 
 class Controller:
@@ -73,13 +59,14 @@ class Controller:
         self._earlier = self.state.elapsed
         self._began = time.monotonic()
         self._mutators = ThreadPoolExecutor(max_workers=self.executor.capacity())
-        self._retried: set[str] = set()
+        self._products = Products(self.settings.lae_dir, self.settings.keep)
+        self._concurrency = Concurrency(parts)
 
     # -- the loop ----------------------------------------------------------------------------
 
     def run(self) -> Stop:
         """Go on from wherever the ledgers stand until there is a reason to stop."""
-        self._note_concurrency()
+        self._concurrency.note_configured()
         if not self.state.gen_size or (self.state.gen == 0 and not self.state.generation_done):
             self._generation_zero()
         begun = False
@@ -105,7 +92,18 @@ class Controller:
         for asked in baselines:
             if asked.child_id not in self.state.told:
                 self.children.build_baseline(asked.child_id)
-                result = self._baseline_result(asked.child_id)
+                first = parse_child_id(asked.child_id)[1] == 0
+                evaluation = self.baseline.evaluation(charged=first)
+                result = Result(
+                    asked.child_id,
+                    None,
+                    0,
+                    "",
+                    Intervention.OTHER,
+                    "-",
+                    self.baseline.digest,
+                    evaluation,
+                )
                 results.write(self.settings.lae_dir, result)
                 self._tell(asked, result)
         wanted = [child_id(0, i, v + 1) for v in range(variants) for i in range(islands)]
@@ -135,16 +133,26 @@ class Controller:
         missing = [asked for asked in generation if asked.child_id not in outcomes]
         proposals = {asked.child_id: self._propose(asked) for asked in missing}
         claimed = _claimed(outcomes.values())
-        submitted: dict[str, tuple[Asked, Mutation, str]] = {}
+        flight = InFlight(self.executor, self._job)
         for asked in missing:
-            mutation, outcome = self._submit(asked, proposals[asked.child_id], claimed, submitted)
-            if outcome is not None:
-                outcomes[asked.child_id] = self._finish(asked, mutation, *outcome)
-        while submitted:
-            for asked, mutation, digest, evaluation in self._ended(submitted):
-                outcomes[asked.child_id] = self._finish(asked, mutation, digest, evaluation)
+            failed = self._submit(asked, proposals[asked.child_id], claimed, flight)
+            if failed is not None:
+                outcomes[asked.child_id] = self._finish(asked, *failed)
+        while flight:
+            for pending, evaluation in flight.ended():
+                outcomes[pending.asked.child_id] = self._finish(
+                    pending.asked,
+                    pending.mutation,
+                    pending.digest,
+                    self._believed(pending, evaluation),
+                )
         for asked in generation:
             self._tell(asked, outcomes[asked.child_id])
+        if flight.crowded:
+            crowd = ", ".join(flight.crowded)
+            self._concurrency.lower(f"{crowd} ran out of memory beside others, not alone")
+        else:
+            self._concurrency.watch([outcomes[a.child_id].evaluation for a in missing])
 
     # -- ask ---------------------------------------------------------------------------------
 
@@ -192,8 +200,8 @@ class Controller:
         asked: Asked,
         proposal: Future[Mutation],
         claimed: dict[str, str],
-        submitted: dict[str, tuple[Asked, Mutation, str]],
-    ) -> tuple[Mutation, tuple[str | None, Evaluation] | None]:
+        flight: InFlight,
+    ) -> tuple[Mutation, str | None, Evaluation] | None:
         """Freeze a child in its turn and submit it; or return why it never ran."""
         mutation = _PROPOSED_NOTHING
         try:
@@ -201,54 +209,58 @@ class Controller:
             known = ChainMap(claimed, self.state.known)
             frozen = self.children.freeze(asked, mutation.change, known)
         except DuplicateError as error:
-            return mutation, (error.digest, _never_ran(error))
+            return mutation, error.digest, _never_ran(error)
         except ChildError as error:
-            return mutation, (None, _never_ran(error))
+            return mutation, None, _never_ran(error)
         claimed[frozen.digest] = asked.child_id
-        attempt = self.executor.submit(self._job(asked, frozen.digest))
-        submitted[attempt] = (asked, mutation, frozen.digest)
-        return mutation, None
+        flight.submit(Pending(asked, mutation, frozen.digest, frozen.suspect))
+        return None
 
     # -- evaluate ----------------------------------------------------------------------------
 
-    def _job(self, asked: Asked, digest: str) -> Job:
+    def _job(self, pending: Pending) -> Job:
+        asked = pending.asked
         parent = self.state.told[asked.parent_id or ""]
         return Job(
             child_id=asked.child_id,
             attempt=asked.attempt,
             program=self.children.directory(asked.child_id),
-            digest=digest,
+            digest=pending.digest,
             folder=self.settings.lae_dir / "runs" / asked.child_id,
             plan=self._plan,
             parent_smoke=parent.smoke_metric,
         )
 
-    def _ended(
-        self, submitted: dict[str, tuple[Asked, Mutation, str]]
-    ) -> Iterable[tuple[Asked, Mutation, str, Evaluation]]:
-        """Yield the evaluations that ended; one that the machine spoiled is run once more."""
-        for attempt in self.executor.poll(_TICK_S):
-            asked, mutation, digest = submitted.pop(attempt)
-            trouble = ""
-            try:
-                evaluation = self.executor.collect(attempt)
-                if evaluation.reason is Reason.ENVIRONMENT:
-                    trouble = evaluation.detail
-            except PrerequisiteError as error:
-                trouble = str(error)
-            if not trouble:
-                yield asked, mutation, digest, evaluation
-            elif asked.child_id in self._retried:
-                raise PrerequisiteError(
-                    f"{asked.child_id}: the machine failed twice, not the child: {trouble}"
-                )
-            else:
-                self._retried.add(asked.child_id)
-                submitted[self.executor.submit(self._job(asked, digest))] = (
-                    asked,
-                    mutation,
-                    digest,
-                )
+    def _believed(self, pending: Pending, evaluation: Evaluation) -> Evaluation:
+        """Return the evaluation as far as it can be believed.
+
+        A changed program with its parent's metric and curve to the last digit, and no proof of
+        what ran, is held to have run its parent's code.
+        """
+        parent = results.read(self.settings.lae_dir, pending.asked.parent_id or "")
+        same = parent is not None and (
+            parent.evaluation.metric == evaluation.metric
+            and parent.evaluation.artifacts.curve == evaluation.artifacts.curve
+        )
+        evaluated = evaluation.status is Status.EVALUATED
+        proven = evaluation.proven or self._change_was_seen(pending.asked, evaluation)
+        if evaluated and looks_shadowed(True, same, same, proven):
+            return replace(
+                evaluation,
+                status=Status.CRASH,
+                metric=None,
+                reason=Reason.SHADOWED,
+                detail="metric and curve are the parent's to the last digit, and nothing proves "
+                "that the child's own code was what ran",
+            )
+        return held_back(pending, evaluation)
+
+    def _change_was_seen(self, asked: Asked, evaluation: Evaluation) -> bool:
+        """Say whether every file that the child changed was used by its run."""
+        mine = self.children.files(asked.child_id)
+        parents = self.children.files(asked.parent_id or "")
+        changed = {path for path, text in mine.items() if parents.get(path) != text}
+        return not changed & set(evaluation.unseen)
 
     def _finish(
         self, asked: Asked, mutation: Mutation, digest: str | None, evaluation: Evaluation
@@ -265,24 +277,7 @@ class Controller:
             evaluation=evaluation,
         )
         results.write(self.settings.lae_dir, result)
-        remove_tree(self.settings.lae_dir / "runs" / asked.child_id)
         return result
-
-    def _baseline_result(self, child: str) -> Result:
-        """Return the baseline's own result; only its first row carries what it cost."""
-        baseline = self.baseline
-        first = parse_child_id(child)[1] == 0
-        evaluation = Evaluation(
-            status=Status.EVALUATED,
-            smoke_metric=baseline.smoke_metric,
-            metric=baseline.metric,
-            params=baseline.params,
-            charge=baseline.charge if first else 0.0,
-            seconds=baseline.full_seconds if first else 0.0,
-            repeats=baseline.metrics,
-            artifacts=baseline.artifacts,
-        )
-        return Result(child, None, 0, "", Intervention.OTHER, "-", baseline.digest, evaluation)
 
     # -- tell --------------------------------------------------------------------------------
 
@@ -293,6 +288,8 @@ class Controller:
         self.ledger.append_history(self.state.rows[-1:])
         self._write_archive()
         self.children.forget(asked.child_id)
+        islands = self.settings.evolution.num_islands
+        self._products.settle(asked.child_id, self.state.search, islands)
 
     def _write_archive(self) -> None:
         islands = self.settings.evolution.num_islands
@@ -325,6 +322,8 @@ class Controller:
             elapsed=self.elapsed(),
             warnings=(*warnings, PARAMS_ASSUMED) if assumed else warnings,
             repeats=evaluation.repeats,
+            tier=evaluation.tier,
+            fingerprint=evaluation.fingerprint,
         )
 
     def _measures(
@@ -369,14 +368,7 @@ class Controller:
 
     def _generation_size(self) -> int:
         """Return the size of the next generation: one child a slot, as far as the budget goes."""
-        return min(self.executor.capacity(), self.budget.room(self.state, self.elapsed()))
-
-    def _note_concurrency(self) -> None:
-        now = self.executor.capacity()
-        if self.state.concurrency != now:
-            event = {"event": "concurrency", "from": self.state.concurrency, "to": now}
-            self.ledger.append([event])
-            self.state.apply(event)
+        return min(self._concurrency.slots, self.budget.room(self.state, self.elapsed()))
 
     def close(self) -> None:
         """End everything that runs; what was finished stays, what was not is run again."""

@@ -271,6 +271,11 @@ class Evaluation:
         charge: what it cost, in full runs (see contracts, Charging).
         seconds: wall-clock of its training runs.
         repeats: every full metric measured so far, first one first.
+        tier: the isolation its last run had.
+        fingerprint: of the code objects that were really executed.
+        proven: whether the record of that run shows that the child's own code was what ran.
+        unseen: its own files that no process of that run was seen to use.
+        efficiency: processor seconds per second of wall-clock of its last run.
     """
 
     status: Status
@@ -282,6 +287,11 @@ class Evaluation:
     charge: float = 0.0
     seconds: float = 0.0
     repeats: tuple[float, ...] = ()
+    tier: str = ""
+    fingerprint: str = ""
+    proven: bool = False
+    unseen: tuple[str, ...] = ()
+    efficiency: float = 0.0
     artifacts: Artifacts = field(default_factory=Artifacts)
 
 
@@ -316,6 +326,8 @@ class Record:
     elapsed: float
     warnings: tuple[str, ...] = ()
     repeats: tuple[float, ...] = ()
+    tier: str = ""
+    fingerprint: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,11 +11,14 @@ from typing import NoReturn
 from lae_controller import build
 from lae_controller.budget import Stop
 from lae_controller.config import Settings
-from lae_controller.errors import RefusedError
+from lae_controller.errors import ConfigError, RefusedError
 from lae_controller.evaluators import Interrupted
-from lae_controller.evaluators.baseline import Prepared
+from lae_controller.evaluators.baseline import Prepared, load_prepared
 from lae_controller.files import write_atomic
+from lae_controller.ledger import Ledger
 from lae_controller.lock import ControllerLock
+from lae_controller.program import Placement
+from lae_controller.resume import archive_rows, load_state
 from lae_controller.sandbox.launch import Lifelines
 from lae_controller.state import RunState
 from lae_controller.views.leaderboard import leaderboard, status_line, synthesis
@@ -55,6 +58,27 @@ def run_search(settings: Settings, say: Say) -> tuple[Stop, str]:
             lifelines.end_all()
         summary = summarise(settings, prepared.baseline, controller.state)
         return stop, synthesis(summary, prepared.baseline, settings)
+
+
+def accept(settings: Settings, child_id: str, say: Say) -> Placement:
+    """Place a child that was held back as suspect.
+
+    Raises:
+        ConfigError: if no such child is held back.
+        LockedError: if a controller works on this sandbox.
+    """
+    with ControllerLock(settings.lae_dir):
+        prepared = load_prepared(settings)
+        if prepared is None:
+            raise ConfigError(f"{settings.lae_dir}: no run there yet; nothing to accept")
+        ledger = Ledger(settings.lae_dir, say)
+        search = build.search_for(settings)
+        state = load_state(settings, ledger, search, prepared.baseline, mend=True)
+        placement, event = state.accept(child_id)
+        ledger.append([event])
+        ledger.write_archive(archive_rows(search, settings.evolution.num_islands))
+        _observer(settings, prepared, say)(state)
+        return placement
 
 
 def refuse_ineffective(settings: Settings, prepared: Prepared) -> None:

@@ -20,6 +20,7 @@ from lae_controller.program import (
     Elite,
     Measures,
     Placement,
+    Reason,
     Record,
     Status,
     Tried,
@@ -83,10 +84,12 @@ class RunState:
         self.children = 0
         self.kept = 0
         self.statuses: Counter[str] = Counter()
+        self.tiers: Counter[str] = Counter()
         self.never_ran = 0
         self.latest_reason = ""
         self.reasons: Counter[str] = Counter()
         self.concurrency: int | None = None
+        self.configured: int | None = None
         self.last_stop: str | None = None
         self.suspects: dict[str, Record] = {}
         self.told: dict[str, Told] = {}
@@ -178,7 +181,7 @@ class RunState:
         self._note(record, Placement(event["kept"], told_cell))
 
     def _take(self, record: Record) -> Placement:
-        if record.reason is not None and record.status is Status.EVALUATED:
+        if record.reason is Reason.SUSPECT:
             self.suspects[record.child_id] = record
         return self.search.tell(record)
 
@@ -194,6 +197,8 @@ class RunState:
         if record.digest is not None:
             self.known.setdefault(record.digest, record.child_id)
         self.rows.append(_row(record, placement))
+        if record.tier:
+            self.tiers[record.tier] += 1
         if record.parent_id is not None:
             self._note_child(record.parent_id, record, placement)
 
@@ -225,6 +230,7 @@ class RunState:
 
     def _on_concurrency(self, event: Event) -> None:
         self.concurrency = int(event["to"])
+        self.configured = int(event["configured"])
 
     def _on_accept(self, event: Event) -> None:
         self.search.accept(event["child_id"])

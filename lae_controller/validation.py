@@ -65,7 +65,8 @@ def _expected(schema: dict[str, Any]) -> str:
     kinds = [kinds] if isinstance(kinds, str) else kinds
     words = " or ".join(_NOUNS[kind] for kind in kinds) or "another value"
     if "string" in kinds and "pattern" in schema:
-        words += " such as 90m or 8h"
+        example = "12GiB" if "[Bb]" in schema["pattern"] else "90m or 8h"
+        words += f" such as {example}"
     if "minimum" in schema:
         words += f" of at least {schema['minimum']}"
     if "exclusiveMinimum" in schema:

@@ -212,7 +212,7 @@ def test_nothing_left_to_try_ends_with_a_reason(project: Path) -> None:
 
 def test_kill_dash_nine_changes_nothing_in_the_end(finished: Path, tmp_path: Path) -> None:
     count = tmp_path / "count"
-    project = make_project(tmp_path / "killed", f"env: {{COUNT_FILE: {count}}}\n")
+    project = make_project(tmp_path / "killed", f"isolation: none\nenv: {{COUNT_FILE: {count}}}\n")
     script = "import time\ntime.sleep(0.1)\n" + (project / "train.py").read_text()
     (project / "train.py").write_text(script)
     for pause in (0.9, 1.7, 1.1):

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
+from lae_controller.machine.slots import Slot
 from lae_controller.program import Artifacts, Reason
 
 
@@ -18,12 +19,16 @@ class Stage:
         budget: in the unit of ``gate``.
         seed: training seed, handed over where the project can take one.
         limit: wall-clock seconds until SIGTERM; None for no limit.
+        max_step: the last step that the baseline's curve shows; None if it shows none.
+        max_lines: how many lines the baseline prints that hold the metric; None if unknown.
     """
 
     name: str
     budget: float
     seed: int
     limit: float | None
+    max_step: float | None = None
+    max_lines: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +41,12 @@ class Measurement:
         params: trainable parameters, if the run reported them.
         seconds: wall-clock, measured outside the run.
         metric_lines: how many lines of the output held the metric.
+        suspect: what calls for a look before the metric is believed; empty if nothing does.
+        tier: the isolation it ran under.
+        fingerprint: of the code objects that were really executed.
+        proven: whether the record shows that the child's own code was what ran.
+        unseen: editable files that no process was seen to use.
+        efficiency: processor seconds per second of wall-clock.
     """
 
     metric: float | None
@@ -44,6 +55,12 @@ class Measurement:
     params: int | None = None
     seconds: float = 0.0
     metric_lines: int = 0
+    suspect: str = ""
+    tier: str = ""
+    fingerprint: str = ""
+    proven: bool = False
+    unseen: tuple[str, ...] = ()
+    efficiency: float = 0.0
     artifacts: Artifacts = field(default_factory=Artifacts)
 
 
@@ -55,7 +72,9 @@ class Evaluator(Protocol):
     budget and seed) and whose outcome is still there is read, not run again.
     """
 
-    def measure(self, program: Path, digest: str, folder: Path, stage: Stage) -> Measurement:
+    def measure(
+        self, program: Path, digest: str, folder: Path, stage: Stage, slot: Slot
+    ) -> Measurement:
         """Run ``program`` for one stage.
 
         Args:
@@ -63,6 +82,7 @@ class Evaluator(Protocol):
             digest: identity of its code.
             folder: where the run's copy, log and outcome go.
             stage: which run.
+            slot: what of this machine it may use.
 
         Raises:
             Interrupted: if the run was cut off because everything is being ended.

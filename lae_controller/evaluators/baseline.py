@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import statistics
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -20,12 +20,16 @@ from lae_controller.errors import ConfigError, RefusedError
 from lae_controller.evaluators import Evaluator, Measurement, Stage
 from lae_controller.evaluators.cascade import Plan
 from lae_controller.files import read_json, remove_tree, write_json
-from lae_controller.program import Artifacts, Reason, child_id
+from lae_controller.machine.slots import Slot
+from lae_controller.outputs.artifacts import max_step
+from lae_controller.program import Artifacts, Evaluation, Reason, Status, child_id
 from lae_controller.sandbox.command import check_keys, number_text
 from lae_controller.sandbox.programs import build, editable_paths, read_program
 from lae_controller.sandbox.snapshot import Snapshot, survey, take
 
 Say = Callable[[str], None]
+EvaluatorFor = Callable[[Snapshot, tuple[str, ...]], Evaluator]
+"""Makes the Evaluator for programs of a snapshot, given the editable files."""
 
 BASELINE_ID = child_id(0, 0, 0)
 _CHECKPOINTS = frozenset(".pt .pth .ckpt .pkl .h5 .keras .safetensors .msgpack .joblib".split())
@@ -46,6 +50,10 @@ class Baseline:
         metrics: one full run each, first seed first.
         limit: seconds a run may take before SIGTERM.
         full_seconds, smoke_seconds: wall-clock of one run.
+        smoke_lines, metric_lines: lines of the output that hold the metric.
+        smoke_steps, full_steps: the last step of the curve; None if the output shows none.
+        tier, fingerprint: the isolation of the runs, and the code objects they executed.
+        efficiency: processor seconds per second of wall-clock of a full run.
         budget_effect: whether smoke and full run differ, as they must when the injected budget
             takes effect; None if there was nothing to compare.
         outputs: what runs create in their directory; left out of every program.
@@ -62,7 +70,13 @@ class Baseline:
     limit: float
     full_seconds: float
     smoke_seconds: float
+    smoke_lines: int
     metric_lines: int
+    smoke_steps: float | None
+    full_steps: float | None
+    tier: str
+    fingerprint: str
+    efficiency: float
     budget_effect: bool | None
     outputs: tuple[str, ...]
     charge: float
@@ -83,16 +97,36 @@ class Baseline:
         """Standard deviation of the full runs; None if there was only one."""
         return statistics.stdev(self.metrics) if len(self.metrics) > 1 else None
 
+    def evaluation(self, *, charged: bool) -> Evaluation:
+        """Return what is told of the baseline; it stands on every island but is paid for once."""
+        return Evaluation(
+            status=Status.EVALUATED,
+            smoke_metric=self.smoke_metric,
+            metric=self.metric,
+            params=self.params,
+            charge=self.charge if charged else 0.0,
+            seconds=self.full_seconds if charged else 0.0,
+            repeats=self.metrics,
+            tier=self.tier,
+            fingerprint=self.fingerprint,
+            proven=True,
+            efficiency=self.efficiency,
+            artifacts=self.artifacts,
+        )
+
     def plan(self, settings: Settings) -> Plan:
         """Return how every child is to be measured."""
         seed = settings.evolution.seed
         smoke = None
+        counted = settings.gate is Gate.EPOCHS  # under a time budget a faster child goes further
         if self.smoke_metric is not None:
             limit = _limit(settings, self.smoke_budget, self.limit)
-            smoke = Stage("smoke", self.smoke_budget, seed, limit)
+            smoke = Stage("smoke", self.smoke_budget, seed, limit, None, self.smoke_lines)
+            smoke = replace(smoke, max_step=self.smoke_steps if counted else None)
+        steps = self.full_steps if counted else None
         return Plan(
             smoke=smoke,
-            full=Stage("full", settings.budget, seed, self.limit),
+            full=Stage("full", settings.budget, seed, self.limit, steps, self.metric_lines),
             smoke_charge=min(1.0, self.smoke_budget / settings.budget) if smoke else 0.0,
             direction=settings.direction,
         )
@@ -131,7 +165,7 @@ def _check_fixed(settings: Settings, then: dict[str, Any]) -> None:
             )
 
 
-def prepare(settings: Settings, evaluator: Evaluator, say: Say) -> Prepared:
+def prepare(settings: Settings, evaluators: EvaluatorFor, slot: Slot, say: Say) -> Prepared:
     """Take the snapshot and run the baseline, or load both if that was done before.
 
     Raises:
@@ -141,7 +175,7 @@ def prepare(settings: Settings, evaluator: Evaluator, say: Say) -> Prepared:
     there = load_prepared(settings)
     if there is not None:
         return there
-    preparation = _Preparation(settings, evaluator, say)
+    preparation = _Preparation(settings, evaluators, slot, say)
     prepared = preparation.run()
     write_json(
         settings.lae_dir / "base.json",
@@ -158,9 +192,10 @@ def prepare(settings: Settings, evaluator: Evaluator, say: Say) -> Prepared:
 class _Preparation:
     """The steps of ``prepare``, with what they share."""
 
-    def __init__(self, settings: Settings, evaluator: Evaluator, say: Say) -> None:
+    def __init__(self, settings: Settings, evaluators: EvaluatorFor, slot: Slot, say: Say) -> None:
         self.settings = settings
-        self.evaluator = evaluator
+        self.evaluators = evaluators
+        self.slot = slot
         self.say = say
         self.base = settings.lae_dir / "base"
         self.program = settings.lae_dir / "programs" / BASELINE_ID
@@ -191,7 +226,13 @@ class _Preparation:
             limit=_limit(settings, settings.budget, _derived_limit(settings, slowest)),
             full_seconds=full.seconds,
             smoke_seconds=smoke.seconds,
+            smoke_lines=smoke.metric_lines,
             metric_lines=full.metric_lines,
+            smoke_steps=max_step(smoke.artifacts.curve),
+            full_steps=max_step(full.artifacts.curve),
+            tier=full.tier,
+            fingerprint=full.fingerprint,
+            efficiency=full.efficiency,
             budget_effect=None if whole else _differ(smoke, full),
             outputs=tuple(created),
             charge=self.charge,
@@ -219,6 +260,7 @@ class _Preparation:
         if problems:
             raise ConfigError(f"{settings.path.name}: {problems[0]}")
         self.digest = digest_of(files)
+        self.evaluator = self.evaluators(snapshot, self.editable)
         return snapshot
 
     def smoke(self, budget: float) -> tuple[float, Measurement]:
@@ -227,7 +269,7 @@ class _Preparation:
             stage = Stage(
                 "smoke", budget, self.settings.evolution.seed, _limit(self.settings, budget, None)
             )
-            found = self.evaluator.measure(self.program, self.digest, self.runs, stage)
+            found = self.measure(stage)
             self.charge += min(1.0, budget / self.settings.budget)
             if found.metric is not None:
                 return budget, found
@@ -235,6 +277,10 @@ class _Preparation:
                 raise RefusedError(self._refusal("smoke", budget, found))
             budget = min(self.settings.budget, budget * 2)
             self.say(f"no metric in the smoke run; its budget goes up to {number_text(budget)}")
+
+    def measure(self, stage: Stage) -> Measurement:
+        """Run the baseline once."""
+        return self.evaluator.measure(self.program, self.digest, self.runs, stage, self.slot)
 
     def full_runs(self) -> tuple[tuple[float, ...], Measurement, float]:
         """Run the baseline in full, ``baseline_runs`` times on consecutive seeds.
@@ -249,7 +295,7 @@ class _Preparation:
             seconds = found[0].seconds if found else None
             limit = _limit(settings, settings.budget, _derived_limit(settings, seconds))
             stage = Stage(name, settings.budget, settings.evolution.seed + repeat, limit)
-            run = self.evaluator.measure(self.program, self.digest, self.runs, stage)
+            run = self.measure(stage)
             self.charge += 1.0
             if run.metric is None:
                 raise RefusedError(self._refusal(name, settings.budget, run))
@@ -301,8 +347,8 @@ def _written(work: Path, program: Path) -> tuple[list[str], list[str]]:
             path = Path(folder, name)
             relative = path.relative_to(work).as_posix()
             original = program / relative
-            if path.is_symlink():
-                continue
+            if path.is_symlink() or original.is_symlink():
+                continue  # data: linked in the program, a mount point in the copy that ran
             if not original.exists():
                 created.append(relative)
             elif path.suffix != ".py" and path.read_bytes() != original.read_bytes():

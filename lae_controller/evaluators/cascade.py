@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypedDict
 
 from lae_controller.evaluators import Evaluator, Measurement, Stage
+from lae_controller.machine.slots import Slot
 from lae_controller.program import Direction, Evaluation, Reason, Status
 
 
@@ -43,18 +45,25 @@ class Job:
     parent_smoke: float | None
 
 
-def evaluate(job: Job, evaluator: Evaluator) -> Evaluation:
-    """Run the stages of ``job`` until one fails or all are done; never raises for a bad child.
+def evaluate(job: Job, slot: Slot, evaluator: Evaluator) -> Evaluation:
+    """Run the stages of ``job`` in ``slot``; never raises for a bad child.
+
+    Stops at the first stage that fails. The slot's device is held from the first run to the last.
 
     Raises:
         Interrupted: if it was cut off; nothing counts then.
         PrerequisiteError: if the machine failed.
     """
+    with slot.held():
+        return _stages(job, slot, evaluator)
+
+
+def _stages(job: Job, slot: Slot, evaluator: Evaluator) -> Evaluation:
     plan = job.plan
     if plan.smoke is None:
-        full = evaluator.measure(job.program, job.digest, job.folder, plan.full)
+        full = evaluator.measure(job.program, job.digest, job.folder, plan.full, slot)
         return _finish(full, full.metric, charge=1.0, seconds=full.seconds)
-    smoke = evaluator.measure(job.program, job.digest, job.folder, plan.smoke)
+    smoke = evaluator.measure(job.program, job.digest, job.folder, plan.smoke, slot)
     if smoke.metric is None:
         return _crash(smoke, None, plan.smoke_charge, smoke.seconds)
     if not passes_gate(smoke.metric, job.parent_smoke, plan.direction):
@@ -66,8 +75,9 @@ def evaluate(job: Job, evaluator: Evaluator) -> Evaluation:
             charge=plan.smoke_charge,
             seconds=smoke.seconds,
             artifacts=smoke.artifacts,
+            **_evidence(smoke),
         )
-    full = evaluator.measure(job.program, job.digest, job.folder, plan.full)
+    full = evaluator.measure(job.program, job.digest, job.folder, plan.full, slot)
     charge = plan.smoke_charge + 1.0
     return _finish(full, smoke.metric, charge, smoke.seconds + full.seconds)
 
@@ -86,11 +96,14 @@ def _finish(
         status=Status.EVALUATED,
         smoke_metric=smoke_metric,
         metric=full.metric,
+        reason=Reason.SUSPECT if full.suspect else None,
+        detail=full.suspect,
         params=full.params,
         charge=charge,
         seconds=seconds,
         repeats=(full.metric,),
         artifacts=full.artifacts,
+        **_evidence(full),
     )
 
 
@@ -106,4 +119,23 @@ def _crash(run: Measurement, smoke: float | None, charge: float, seconds: float)
         charge=charge,
         seconds=seconds,
         artifacts=run.artifacts,
+        **_evidence(run),
     )
+
+
+class _Evidence(TypedDict):
+    tier: str
+    fingerprint: str
+    proven: bool
+    unseen: tuple[str, ...]
+    efficiency: float
+
+
+def _evidence(run: Measurement) -> _Evidence:
+    return {
+        "tier": run.tier,
+        "fingerprint": run.fingerprint,
+        "proven": run.proven,
+        "unseen": run.unseen,
+        "efficiency": run.efficiency,
+    }

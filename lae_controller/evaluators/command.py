@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
+from lae_controller.codec import encode
 from lae_controller.config import Gate, Settings
+from lae_controller.errors import ChildError, PrerequisiteError
 from lae_controller.evaluators import Interrupted, Measurement, Stage
 from lae_controller.files import make_folder, read_json, remove_tree, write_json
-from lae_controller.outputs.artifacts import read_artifacts, trim_traceback
+from lae_controller.machine.slots import Slot
+from lae_controller.outputs.artifacts import max_step, read_artifacts, trim_traceback
 from lae_controller.outputs.metric import Reading, find_metric
 from lae_controller.outputs.metric_file import read_metric_file
 from lae_controller.outputs.param_count import find_params
-from lae_controller.program import Reason
+from lae_controller.program import Artifacts, Reason
 from lae_controller.sandbox.command import apply_edits, training_command
+from lae_controller.sandbox.isolation import Isolation
 from lae_controller.sandbox.launch import (
     Command,
     Ended,
@@ -24,54 +29,105 @@ from lae_controller.sandbox.launch import (
     wait_for_warden,
 )
 from lae_controller.sandbox.programs import clone
+from lae_controller.sandbox.proof import Verdict, read_record
+from lae_controller.sandbox.tiers import setup_failed
 
 _OUT_OF_MEMORY = re.compile(rb"MemoryError|OutOfMemoryError|CUDA out of memory|Cannot allocate mem")
 _NO_SPACE = re.compile(rb"No space left on device|\[Errno 28\]")
 
 
-class CommandEvaluator:
-    """Runs ``run_cmd`` in a throw-away copy of the program (see ``Evaluator``)."""
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What one run may use besides time; None for no limit.
 
-    def __init__(self, settings: Settings, lifelines: Lifelines, env: Mapping[str, str]) -> None:
+    Attributes:
+        memory: bytes of all its processes together.
+        disk: bytes that its copy and its TMPDIR may grow to.
+    """
+
+    memory: int | None
+    disk: int | None
+
+
+class CommandEvaluator:
+    """Runs ``run_cmd`` in a throw-away copy of the program, in its tier (see ``Evaluator``)."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        lifelines: Lifelines,
+        isolation: Isolation,
+        limits: Limits,
+        env: Mapping[str, str],
+    ) -> None:
         self._settings = settings
         self._lifelines = lifelines
+        self._isolation = isolation
+        self._limits = limits
         self._env = dict(env)
 
-    def measure(self, program: Path, digest: str, folder: Path, stage: Stage) -> Measurement:
+    def measure(
+        self, program: Path, digest: str, folder: Path, stage: Stage, slot: Slot
+    ) -> Measurement:
         """Run one stage, or read its outcome if it was finished before."""
         place = folder / stage.name
-        work, log = place / "work", place / "output.log"
         make_folder(folder)
         wait_for_warden(place)
         key = {"digest": digest, "budget": stage.budget, "seed": stage.seed}
+        log = place / "output.log"
         ended = read_outcome(log.with_suffix(".exit.json"))
         if ended is None or ended.why == "lifeline" or read_json(place / "key.json") != key:
-            remove_tree(place)
-            clone(program, work)
-            write_json(place / "key.json", key)
-            ended = self._run(work, log, stage)
+            ended = self._run(program, place, key, stage, slot)
         if ended.why == "lifeline":
             raise Interrupted(f"{folder.name}: {stage.name} run was cut off")
-        return self._judge(work, log.read_bytes(), ended)
+        return self._judge(program, place, stage, ended)
 
-    def _run(self, work: Path, log: Path, stage: Stage) -> Ended:
-        scratch = log.parent / "tmp"
-        make_folder(scratch)
-        extra = {**self._env, "TMPDIR": str(scratch)}
-        command = training_command(self._settings, stage.budget, stage.seed, extra)
+    def _run(
+        self, program: Path, place: Path, key: dict[str, object], stage: Stage, slot: Slot
+    ) -> Ended:
+        remove_tree(place)
+        work = place / "work"
+        clone(program, work)
+        command = training_command(
+            self._settings, stage.budget, stage.seed, {**self._env, **slot.env}
+        )
         apply_edits(work, command.edits)
+        wrapped, env = self._isolation.enclose(command, place, slot.devices)
+        stamps = self._isolation.data_stamps()
+        write_json(place / "key.json", key)
+        write_json(place / "view.json", {"seen_at": str(wrapped.cwd), "stamps": encode(stamps)})
         return run(
-            Command(command.argv, work, command.env, log, stage.limit, self._settings.stop_grace),
+            Command(
+                wrapped.argv,
+                wrapped.cwd if wrapped.cwd.is_dir() else Path("/"),
+                env,
+                place / "output.log",
+                stage.limit,
+                self._settings.stop_grace,
+                self._limits.memory,
+                self._limits.disk,
+                (work, place / "tmp"),
+            ),
             self._lifelines,
         )
 
-    def _judge(self, work: Path, raw: bytes, ended: Ended) -> Measurement:
+    def _judge(self, program: Path, place: Path, stage: Stage, ended: Ended) -> Measurement:
         settings = self._settings
+        raw = (place / "output.log").read_bytes()
+        broken = setup_failed(raw, ended.status)
+        if broken is not None and not read_record(place / "proof").processes:
+            raise PrerequisiteError(
+                f"isolation: {self._isolation.tier.value} could not be set up for a run: {broken}"
+            )
         artifacts = read_artifacts(raw, settings.metric)
+        reading = self._reading(place / "work", raw)
+        seen = read_json(place / "view.json") or {"seen_at": str(place / "work"), "stamps": {}}
+        proof = self._isolation.judge(place, program, Path(seen["seen_at"]))
         failure = self._failure(raw, ended)
-        reading = self._reading(work, raw)
         if failure is None and reading.reason is not None:
             failure = reading.reason, _with_tail(reading.detail, raw)
+        if failure is None:
+            failure = self._broken_rule(program, place, stage, artifacts, proof, seen["stamps"])
         reason, detail = failure if failure is not None else (None, "")
         return Measurement(
             metric=reading.value if failure is None else None,
@@ -80,8 +136,39 @@ class CommandEvaluator:
             params=find_params(raw, settings.params_pattern),
             seconds=ended.seconds,
             metric_lines=reading.count,
+            suspect=_suspect(stage, reading),
+            tier=self._isolation.tier.value,
+            fingerprint=proof.fingerprint,
+            proven=proof.proven,
+            unseen=proof.unseen,
+            efficiency=ended.cpu_seconds / max(ended.seconds, 1e-6),
             artifacts=artifacts,
         )
+
+    def _broken_rule(
+        self,
+        program: Path,
+        place: Path,
+        stage: Stage,
+        artifacts: Artifacts,
+        proof: Verdict,
+        stamps: dict[str, list[int]],
+    ) -> tuple[Reason, str] | None:
+        """Return which rule a run broke that ended well and gave a metric."""
+        before = {path: (size, time) for path, (size, time) in stamps.items()}
+        try:
+            self._isolation.check_harness(program, place / "work", before)
+        except ChildError as error:
+            return error.reason, error.detail
+        if not proof.ok:
+            return Reason.SHADOWED, proof.sentence
+        last = max_step(artifacts.curve)
+        if stage.max_step is not None and last is not None and last > stage.max_step:
+            return Reason.BUDGET, (
+                f"the curve goes on to step {last:g}; the baseline's ends at {stage.max_step:g} "
+                "with the same budget"
+            )
+        return None
 
     def _reading(self, work: Path, raw: bytes) -> Reading:
         settings = self._settings
@@ -91,15 +178,25 @@ class CommandEvaluator:
 
     def _failure(self, raw: bytes, ended: Ended) -> tuple[Reason, str] | None:
         """Return why the way the run ended makes it a crash; None if it does not."""
+        if ended.why in ("memory", "disk"):
+            return self._over_limit(ended)
         if ended.termed:
             return self._stopped(ended)
         if ended.status == 0:
             return None
         if _NO_SPACE.search(raw[-8192:]):
             return Reason.ENVIRONMENT, f"no space left for the run: {trim_traceback(raw)}"
-        if _OUT_OF_MEMORY.search(raw[-8192:]):
-            return Reason.OOM, trim_traceback(raw)
+        killed = ended.status in (-9, 137) and ended.oom_kills > 0
+        if killed or _OUT_OF_MEMORY.search(raw[-8192:]):
+            return Reason.OOM, f"{_how(ended.status)}: {trim_traceback(raw)}"
         return Reason.EXIT, f"{_how(ended.status)}: {trim_traceback(raw)}"
+
+    def _over_limit(self, ended: Ended) -> tuple[Reason, str]:
+        if ended.why == "memory":
+            held = f"{ended.peak_memory >> 20} MiB"
+            return Reason.OOM, f"its processes held {held}, more than memory_limit allows"
+        limit = f"{(self._limits.disk or 0) >> 20} MiB"
+        return Reason.OUTPUT_LIMIT, f"it wrote more than {limit} into its folders"
 
     def _stopped(self, ended: Ended) -> tuple[Reason, str] | None:
         in_time = self._settings.gate is Gate.TIME and ended.status in (0, -15, 143)
@@ -109,9 +206,18 @@ class CommandEvaluator:
         return Reason.TIMEOUT, f"still running after {ended.seconds:.1f} s; {how}"
 
 
+def _suspect(stage: Stage, reading: Reading) -> str:
+    """Return what makes a metric doubtful although the run ended well; empty if nothing does."""
+    if stage.max_lines is not None and reading.count > stage.max_lines:
+        return f"{reading.count} lines hold the metric; the baseline prints {stage.max_lines}"
+    return ""
+
+
 def _how(status: int | None) -> str:
     if status is None:
         return "ended unseen"
+    if 128 < status < 160:  # a shell, or the sandbox, reports a signal so
+        return f"exit status {status} (signal {status - 128})"
     return f"killed by signal {-status}" if status < 0 else f"exit status {status}"
 
 

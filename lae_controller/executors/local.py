@@ -4,24 +4,31 @@ from __future__ import annotations
 
 import queue
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 
 from lae_controller.evaluators.cascade import Job
+from lae_controller.machine.slots import Slot
 from lae_controller.program import Evaluation
 from lae_controller.sandbox.launch import Lifelines
 
 
 class LocalExecutor:
-    """``slots`` jobs at a time in threads of this process (see ``Executor``)."""
+    """One job a slot at a time, in threads of this process (see ``Executor``)."""
 
     def __init__(
-        self, evaluate: Callable[[Job], Evaluation], slots: int, lifelines: Lifelines
+        self,
+        evaluate: Callable[[Job, Slot], Evaluation],
+        slots: Sequence[Slot],
+        lifelines: Lifelines,
     ) -> None:
         self._evaluate = evaluate
-        self._slots = slots
+        self._capacity = len(slots)
+        self._free: queue.SimpleQueue[Slot] = queue.SimpleQueue()
+        for slot in slots:
+            self._free.put(slot)
         self._lifelines = lifelines
-        self._pool = ThreadPoolExecutor(max_workers=slots, thread_name_prefix="lae-slot")
+        self._pool = ThreadPoolExecutor(max_workers=len(slots), thread_name_prefix="lae-slot")
         self._futures: dict[str, Future[Evaluation]] = {}
         self._ended: queue.SimpleQueue[str] = queue.SimpleQueue()
         self._lock = threading.Lock()
@@ -29,7 +36,7 @@ class LocalExecutor:
 
     def capacity(self) -> int:
         """Return the number of slots."""
-        return self._slots
+        return self._capacity
 
     def submit(self, job: Job) -> str:
         """Queue a job."""
@@ -40,13 +47,15 @@ class LocalExecutor:
         return attempt
 
     def _work(self, attempt: str, job: Job) -> Evaluation:
+        slot = self._free.get()
         with self._lock:
             self._running[attempt] = None
         try:
-            return self._evaluate(job)
+            return self._evaluate(job, slot)
         finally:
             with self._lock:
                 self._running.pop(attempt, None)
+            self._free.put(slot)
 
     def poll(self, timeout: float) -> tuple[str, ...]:
         """Return the attempts that ended since the last call."""

@@ -91,7 +91,7 @@ def training_command(
         extra: further environment, such as a private TMPDIR.
     """
     python = interpreter(settings.root)
-    line = settings.run_cmd
+    line, own = _leading_variables(settings.run_cmd)
     wanted = []
     for name, key, value in (
         ("{budget}", settings.budget_key, number_text(budget)),
@@ -106,10 +106,23 @@ def training_command(
         line = " ".join([line, *map(shlex.quote, placed.arguments)])
     env = scrubbed_environment(os.environ, python)
     env.update(settings.env)
+    env.update(own)
     env.update(extra)
     env.update(pair for placed in wanted for pair in placed.env)
     edits = tuple(edit for placed in wanted for edit in placed.edits)
     return TrainingCommand(("/bin/sh", "-c", _exec(line)), env, edits, line)
+
+
+def _leading_variables(line: str) -> tuple[str, dict[str, str]]:
+    """Split ``A=1 B=2 command`` into the command and its variables, as far as they are plain.
+
+    In the environment they can be added to (PYTHONPATH is); before a command they would win.
+    """
+    variables: dict[str, str] = {}
+    while match := re.match(r"\s*([A-Za-z_]\w*)=([\w./:,@%+\-]*)\s+(?=\S)", line):
+        variables[match[1]] = match[2]
+        line = line[match.end() :]
+    return line, variables
 
 
 def _exec(line: str) -> str:

@@ -48,10 +48,14 @@ _POINTERS = (
 
 _SYSTEM = (
     "/etc/shadow /etc/gshadow /etc/shadow- /etc/gshadow- /etc/krb5.keytab /etc/kubernetes "
-    "/etc/ssl/private /run/secrets /var/run/secrets /var/lib/sss"
+    "/etc/ssl/private /run/secrets /var/run/secrets /var/lib/sss/db /var/lib/sss/secrets"
 ).split()
 
-_CACHES = ".cache .triton .nv .keras .matplotlib .config/matplotlib .torch".split()
+# The folders inside .cache count when they are links to a larger disk, or mounts of their own.
+_CACHES = (
+    ".cache .cache/huggingface .cache/torch .triton .nv .keras .matplotlib .config/matplotlib "
+    ".torch"
+).split()
 
 _CACHE_POINTERS = (
     "XDG_CACHE_HOME HF_HOME HF_HUB_CACHE HUGGINGFACE_HUB_CACHE HF_DATASETS_CACHE "
@@ -86,19 +90,23 @@ class Home:
     caches: tuple[Path, ...]
     chosen: frozenset[str]
 
-    def redirects(self, overlay: bool) -> dict[str, str]:
-        """Return variable -> folder name for caches that need another place in a run.
+    def environment(self, tmpdir: Path, *, mounted: bool, overlay: bool) -> dict[str, str]:
+        """Return what a run's environment needs where it cannot write to the home directory.
 
         Args:
+            tmpdir: as the run sees it; caches that have no other place go below it.
+            mounted: whether masked files look empty; else reading them is an error.
             overlay: whether writes to ``caches`` succeed (and are thrown away).
         """
-        wanted = {**_COMPILED, **_DOWNLOADED}
-        return {
-            name: Path(place).name.lstrip(".")
-            for name, place in wanted.items()
-            if name not in self.chosen
-            and (not self._is_cache(place) or (name in _COMPILED and not overlay))
-        }
+        env = {"TMPDIR": str(tmpdir)}
+        for name, place in {**_COMPILED, **_DOWNLOADED}.items():
+            is_cache = self._is_cache(place)
+            if name not in self.chosen and (not is_cache or (name in _COMPILED and not overlay)):
+                env[name] = str(tmpdir / Path(place).name.lstrip("."))
+        if not mounted:
+            # A token that is missing is no trouble to the hub's library; one it may not read is.
+            env["HF_TOKEN_PATH"] = str(tmpdir / "no-token")
+        return env
 
     def _is_cache(self, place: str) -> bool:
         path = (self.folder / place).resolve()
@@ -168,9 +176,9 @@ def _existing(names: Iterable[str]) -> Iterator[Path]:
 
 
 def _outermost(paths: Iterable[Path]) -> list[Path]:
-    """Return ``paths`` without those that lie inside another one, in path order."""
+    """Return ``paths`` without those that another one shows as well, in path order."""
     kept: list[Path] = []
     for path in sorted(set(paths)):
-        if not kept or not path.is_relative_to(kept[-1]):
+        if not kept or not path.is_relative_to(kept[-1]) or path.is_mount():
             kept.append(path)
     return kept

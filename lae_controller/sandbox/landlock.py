@@ -18,6 +18,9 @@ Not covered: chmod, chown and utime of the user's own files, names of files, soc
 system, and the network: Landlock cannot tell the loopback, which training needs, from the rest.
 """
 
+# ruff: noqa: PTH110, PTH112
+# os and ctypes are there in a few milliseconds; pathlib, json or signal would double that.
+import ctypes
 import os
 import sys
 
@@ -25,7 +28,7 @@ FAILED = 125
 MARK = "lae-confine:"
 
 _CREATE, _ADD_RULE, _RESTRICT = 444, 445, 446  # the same numbers on every architecture
-_EXECUTE, _WRITE_FILE, _READ_FILE = 1 << 0, 1 << 1, 1 << 2
+_WRITE_FILE, _READ_FILE = 1 << 1, 1 << 2
 _MAKE_NODES = 1 << 6 | 1 << 11
 _REFER, _TRUNCATE, _IOCTL = 1 << 13, 1 << 14, 1 << 15
 # Remove dir and file; make char, dir, regular, socket, fifo, block, symlink: bits 4 to 12.
@@ -69,21 +72,15 @@ def _read(words: "list[str]") -> "tuple[dict[str, list[str]], list[str]]":
 
 
 def _usual_signals() -> None:
-    import _signal  # the full module takes longer to load than all the rest of this script
-
     for number in _SIGNALS:
-        _signal.signal(number, _signal.SIG_DFL)
+        _libc().signal(number, None)  # SIG_DFL
 
 
-def _libc():  # type: ignore[no-untyped-def]
-    import ctypes
-
+def _libc() -> ctypes.CDLL:
     return ctypes.CDLL(None, use_errno=True)
 
 
 def _error(doing: str) -> ConfineError:
-    import ctypes
-
     return ConfineError(f"{doing}: {os.strerror(ctypes.get_errno())}")
 
 
@@ -102,8 +99,6 @@ def _seal(paths: "list[str]") -> None:
 
 def _forgo_privileges(keep: "set[int]") -> None:
     """Drop every capability that is not in ``keep``, for good: also from what is started later."""
-    import ctypes
-
     libc = _libc()
     if libc.prctl(38, 1, 0, 0, 0):  # PR_SET_NO_NEW_PRIVS
         raise _error("no_new_privs")
@@ -159,8 +154,6 @@ class _Ruleset:
     """What Landlock is to allow; all else that it can refuse is refused."""
 
     def __init__(self, version: int) -> None:
-        import ctypes
-
         self.libc = _libc()
         self.handled = _WRITE_FILE | _READ_FILE | _CHANGE
         for since, right in ((2, _REFER), (3, _TRUNCATE), (5, _IOCTL)):

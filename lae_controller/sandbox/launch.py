@@ -81,6 +81,7 @@ class Ended:
         termed: whether SIGTERM was sent at the limit.
         cpu_seconds: of all its processes that ended.
         peak_memory: bytes, as sampled; 0 if it ended before the first sample.
+        oom_kills: processes of this machine that the kernel killed for memory meanwhile.
     """
 
     why: str
@@ -90,6 +91,7 @@ class Ended:
     termed: bool
     cpu_seconds: float = 0.0
     peak_memory: int = 0
+    oom_kills: int = 0
 
 
 class Lifelines:

@@ -65,14 +65,12 @@ class Wrapped:
 
     Attributes:
         argv: what the warden starts.
-        cwd: where the warden starts it.
+        cwd: where it starts: the project's own place, or the run copy where nothing is mounted.
         env: to be laid over the environment of the command.
-        project: where the command sees the project.
         proof: where the command sees the proof directory.
     """
 
     argv: tuple[str, ...]
     cwd: Path
-    project: Path
     proof: Path
     env: Mapping[str, str] = field(default_factory=dict)

@@ -46,6 +46,7 @@ def main() -> int:
     _become_reaper()
     wake = _wake_on_child()
     started = time.monotonic()
+    oom_kills = _oom_kills()
     reading, writing = os.pipe()
     pid = _spawn(spec, reading, writing)
     os.close(writing)
@@ -64,6 +65,7 @@ def main() -> int:
         "termed": watch.termed,
         "cpu_seconds": sum(resource.getrusage(resource.RUSAGE_CHILDREN)[:2]),
         "peak_memory": watch.peak_memory,
+        "oom_kills": _oom_kills() - oom_kills,
     }
     _write_durably(spec["exit_file"], json.dumps(outcome).encode())
     return 0
@@ -299,6 +301,16 @@ def _resident(pid: int) -> int:
             return int(stream.read().split()[1]) * _PAGE
     except (OSError, ValueError, IndexError):
         return 0  # it has just ended
+
+
+def _oom_kills() -> int:
+    """Return how often this machine's kernel has killed for want of memory; 0 if not known."""
+    try:
+        with open("/proc/vmstat", "rb") as stream:
+            line = next(line for line in stream if line.startswith(b"oom_kill "))
+            return int(line.split()[1])
+    except (OSError, StopIteration, ValueError, IndexError):
+        return 0
 
 
 def _size_of(folder: str) -> int:

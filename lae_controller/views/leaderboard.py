@@ -46,6 +46,7 @@ def leaderboard(summary: Summary, baseline: Baseline, settings: Settings) -> str
     lines += ["", "## Coverage", "", *_coverage(summary)]
     lines += ["", "## Archive", "", *_archive(summary)]
     lines += ["", "## Diverse runners-up", "", *_runners_up(summary)]
+    lines += _suspects(summary)
     lines += ["", "## Map of all islands", "", "```", *union_map(summary, settings), "```"]
     lines += ["", "## Spend", "", *_spend(summary), ""]
     return "\n".join(lines)
@@ -56,6 +57,7 @@ def synthesis(summary: Summary, baseline: Baseline, settings: Settings) -> str:
     lines = _headline(summary, baseline, settings)
     lines += ["", "Best of each island:", *_island_lines(summary)]
     lines += ["", "Diverse runners-up:", *_runners_up(summary)]
+    lines += _suspects(summary)
     lines += ["", "Map of all islands:", *union_map(summary, settings)]
     lines += ["", *_spend(summary)]
     best = summary.best
@@ -168,5 +170,23 @@ def _spend(summary: Summary) -> list[str]:
     if summary.reasons:
         failed = ", ".join(f"{count} {word}" for word, count in summary.reasons)
         lines.append(f"Failures by reason: {failed}.")
-    lines.append("Children ran in process groups of their own, without isolation.")
+    lines += [f"Isolation: {_TIERS[tier]} ({count} children)." for tier, count in summary.tiers]
+    if summary.forced:
+        lines.append("A refusal of `lae check` was overruled with --force.")
     return lines
+
+
+_TIERS = {
+    "bwrap": "bubblewrap; the child stood where the project stands",
+    "landlock": "Landlock; reads and the network are open",
+    "seatbelt": "sandbox-exec",
+    "none": "none; children could read and write whatever this user can",
+}
+
+
+def _suspects(summary: Summary) -> list[str]:
+    """Return the children that are held back, as a section; nothing if there are none."""
+    if not summary.suspects:
+        return []
+    lines = [f"- {child}: {short(metric)}: {why}" for child, metric, why in summary.suspects]
+    return ["", "## Suspect, not placed (`lae accept ID` places one)", "", *lines]

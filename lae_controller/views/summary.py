@@ -34,6 +34,9 @@ class Summary:
         runners_up: diverse programs other than the best, see ``runners_up``.
         coverage: (cells held, cells in all) of each island.
         reasons: how many children failed for each reason.
+        suspects: (id, metric, why) of children that are held back until accepted.
+        tiers: how many children ran in each tier of isolation.
+        forced: whether a refusal of ``check`` was overruled.
         spent, total, reserve: full runs; total is None if the budget is a time.
     """
 
@@ -44,6 +47,9 @@ class Summary:
     coverage: tuple[tuple[int, int], ...]
     statuses: tuple[tuple[str, int], ...]
     reasons: tuple[tuple[str, int], ...]
+    suspects: tuple[tuple[str, float, str], ...]
+    tiers: tuple[tuple[str, int], ...]
+    forced: bool
     children: int
     kept: int
     gen: int
@@ -74,6 +80,12 @@ def summarise(settings: Settings, baseline: Baseline, state: RunState) -> Summar
         coverage=tuple((len(state.search.elites(i)), cells) for i in islands),
         statuses=_counted(state.statuses),
         reasons=_counted(state.reasons),
+        suspects=tuple(
+            (child, record.metric or 0.0, record.detail)
+            for child, record in sorted(state.suspects.items(), key=lambda i: sort_key(i[0]))
+        ),
+        tiers=_counted(state.tiers),
+        forced=(settings.lae_dir / "forced").exists(),
         children=state.children,
         kept=state.kept,
         gen=state.gen,

@@ -6,10 +6,12 @@ import pytest
 
 from lae_controller.evaluators import Measurement, Stage
 from lae_controller.evaluators.cascade import Job, Plan, evaluate, passes_gate
+from lae_controller.machine.slots import Slot
 from lae_controller.program import Direction, Reason, Status
 
 SMOKE = Stage("smoke", 1.0, 42, 60.0)
 FULL = Stage("full", 4.0, 42, 60.0)
+SLOT = Slot("cpu 0")
 
 
 class Scripted:
@@ -19,7 +21,9 @@ class Scripted:
         self.by_stage = by_stage
         self.asked: list[str] = []
 
-    def measure(self, program: Path, digest: str, folder: Path, stage: Stage) -> Measurement:
+    def measure(
+        self, program: Path, digest: str, folder: Path, stage: Stage, slot: Slot
+    ) -> Measurement:
         self.asked.append(stage.name)
         return self.by_stage[stage.name]
 
@@ -32,40 +36,40 @@ def job(parent_smoke: float | None = 0.5, smoke: Stage | None = SMOKE) -> Job:
 
 def test_a_child_that_passes_runs_in_full() -> None:
     evaluator = Scripted(smoke=Measurement(0.6, seconds=1.0), full=Measurement(0.8, seconds=4.0))
-    found = evaluate(job(), evaluator)
+    found = evaluate(job(), SLOT, evaluator)
     assert (found.status, found.smoke_metric, found.metric) == (Status.EVALUATED, 0.6, 0.8)
     assert (found.charge, found.seconds, found.repeats) == (1.25, 5.0, (0.8,))
 
 
 def test_a_child_worse_than_its_parent_in_smoke_is_dropped() -> None:
     evaluator = Scripted(smoke=Measurement(0.49))
-    found = evaluate(job(), evaluator)
+    found = evaluate(job(), SLOT, evaluator)
     assert (found.status, found.smoke_metric, found.metric) == (Status.SMOKE_DROPPED, 0.49, None)
     assert (found.charge, evaluator.asked) == (0.25, ["smoke"])
 
 
 def test_a_crash_in_smoke_costs_the_smoke_run() -> None:
     evaluator = Scripted(smoke=Measurement(None, Reason.EXIT, "boom"))
-    found = evaluate(job(), evaluator)
+    found = evaluate(job(), SLOT, evaluator)
     assert (found.status, found.reason, found.detail) == (Status.CRASH, Reason.EXIT, "boom")
     assert found.charge == 0.25
 
 
 def test_a_crash_in_full_costs_a_run_and_has_no_metric() -> None:
     evaluator = Scripted(smoke=Measurement(0.6), full=Measurement(None, Reason.NON_FINITE, "nan"))
-    found = evaluate(job(), evaluator)
+    found = evaluate(job(), SLOT, evaluator)
     assert (found.status, found.smoke_metric, found.metric) == (Status.CRASH, 0.6, None)
     assert found.charge == 1.25
 
 
 def test_a_failure_of_the_machine_costs_nothing() -> None:
     evaluator = Scripted(smoke=Measurement(None, Reason.ENVIRONMENT, "disk full"))
-    assert evaluate(job(), evaluator).charge == 0.0
+    assert evaluate(job(), SLOT, evaluator).charge == 0.0
 
 
 def test_without_a_smoke_run_only_the_full_one_is_made() -> None:
     evaluator = Scripted(full=Measurement(0.8))
-    found = evaluate(job(smoke=None), evaluator)
+    found = evaluate(job(smoke=None), SLOT, evaluator)
     assert (found.metric, found.charge, evaluator.asked) == (0.8, 1.0, ["full"])
 
 
@@ -81,3 +85,10 @@ def test_without_a_smoke_run_only_the_full_one_is_made() -> None:
 )
 def test_the_gate(child: float, parent: float | None, direction: Direction, passes: bool) -> None:
     assert passes_gate(child, parent, direction) is passes
+
+
+def test_a_doubtful_metric_is_held_back_as_suspect() -> None:
+    evaluator = Scripted(smoke=Measurement(0.6), full=Measurement(0.8, suspect="2 metric lines"))
+    found = evaluate(job(), SLOT, evaluator)
+    assert (found.status, found.metric) == (Status.EVALUATED, 0.8)
+    assert (found.reason, found.detail) == (Reason.SUSPECT, "2 metric lines")

@@ -1,17 +1,22 @@
 from __future__ import annotations
 
 import dataclasses
+import sys
 from pathlib import Path
 
 import pytest
 
 from lae_controller import config
 from lae_controller.evaluators import Interrupted, Measurement, Stage
-from lae_controller.evaluators.command import CommandEvaluator
+from lae_controller.evaluators.command import CommandEvaluator, Limits
+from lae_controller.machine.slots import Slot
 from lae_controller.program import Reason
+from lae_controller.sandbox.isolation import Isolation
 from lae_controller.sandbox.launch import Lifelines
+from lae_controller.sandbox.view import Tier
 
 STAGE = Stage("full", 4.0, 42, 30.0)
+SLOT = Slot("cpu 0")
 
 
 @pytest.fixture
@@ -31,8 +36,18 @@ def measure(
         run_cmd="sh run.sh {budget}",
         **changes,  # type: ignore[arg-type]
     )
-    evaluator = CommandEvaluator(settings, Lifelines(), {"OMP_NUM_THREADS": "1"})
-    return evaluator.measure(program, "digest", program.parent / "runs", stage)
+    evaluator = evaluator_of(settings, Lifelines())
+    return evaluator.measure(program, "digest", program.parent / "runs", stage, SLOT)
+
+
+def evaluator_of(settings: config.Settings, lifelines: Lifelines) -> CommandEvaluator:
+    """Return an evaluator without isolation; the tiers have tests of their own."""
+    isolation = Isolation(
+        Tier.NONE, settings.root, settings.sandbox_dir, (), ("run.sh",), "run.sh",
+        Path(sys.executable), False, False,
+    )  # fmt: skip
+    limits = Limits(None, None)
+    return CommandEvaluator(settings, lifelines, isolation, limits, {"OMP_NUM_THREADS": "1"})
 
 
 def test_metric_parameters_and_curve_are_read(project: Path, program: Path) -> None:
@@ -126,8 +141,8 @@ def test_a_run_that_is_cut_off_counts_for_nothing(project: Path, program: Path) 
     lifelines = Lifelines()
     lifelines.end_all()
     with pytest.raises(Interrupted):
-        CommandEvaluator(settings, lifelines, {}).measure(
-            program, "d", program.parent / "runs", STAGE
+        evaluator_of(settings, lifelines).measure(
+            program, "d", program.parent / "runs", STAGE, SLOT
         )
 
 
@@ -137,3 +152,17 @@ def test_threads_are_shared_out_and_the_budget_reaches_the_run(
     found = measure(project, program, "echo val_loss: $1; echo threads $OMP_NUM_THREADS")
     assert found.metric == 4.0
     assert "threads 1" in found.artifacts.log_tail
+
+
+def test_more_metric_lines_than_the_baseline_s_are_suspect(project: Path, program: Path) -> None:
+    stage = dataclasses.replace(STAGE, max_lines=1)
+    found = measure(project, program, "echo val_loss: 0.5; echo val_loss: 0.1", stage)
+    assert found.metric == 0.1
+    assert "2 lines hold the metric; the baseline prints 1" in found.suspect
+
+
+def test_a_curve_beyond_the_budget_is_refused(project: Path, program: Path) -> None:
+    script = "for e in 1 2 3 4 5 6; do echo epoch $e: loss 0.$e; done; echo val_loss: 0.1"
+    found = measure(project, program, script, dataclasses.replace(STAGE, max_step=4.0))
+    assert (found.metric, found.reason) == (None, Reason.BUDGET)
+    assert "goes on to step 6" in found.detail

@@ -73,7 +73,7 @@ def test_python_means_the_project_s_own(settings: config.Settings) -> None:
 
 
 def test_a_plain_command_replaces_the_shell(settings: config.Settings) -> None:
-    for text, direct in (("sleep 1", True), ("cd x && sleep 1", False), ("A=1 sleep 1", False)):
+    for text, direct in (("sleep 1", True), ("cd x && sleep 1", False), ("A=$B sleep 1", False)):
         argv = training_command(dataclasses.replace(settings, run_cmd=text), 1.0, 0, {}).argv
         assert argv[2].startswith("exec ") is direct
         assert subprocess.run(["/bin/sh", "-n", "-c", argv[2]], check=False).returncode == 0
@@ -97,6 +97,15 @@ def test_keys_and_tokens_do_not_reach_training(name: str, secret: bool) -> None:
     assert is_secret(name) is secret
     env = scrubbed_environment({name: "x"}, Path("/usr/bin/python3"))
     assert (name in env) is not secret
+
+
+def test_plain_variables_before_the_command_go_into_its_environment(
+    settings: config.Settings,
+) -> None:
+    text = "PYTHONPATH=src:lib MODE=fast python train.py A=1"
+    command = training_command(dataclasses.replace(settings, run_cmd=text), 1.0, 0, {})
+    assert command.line == "python train.py A=1"
+    assert (command.env["PYTHONPATH"], command.env["MODE"]) == ("src:lib", "fast")
 
 
 def test_training_runs_unbuffered_with_plain_numbers(settings: config.Settings) -> None:
