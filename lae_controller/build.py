@@ -18,7 +18,7 @@ from lae_controller.evaluators.command import CommandEvaluator, Limits
 from lae_controller.executors import EXECUTORS
 from lae_controller.files import make_folder, write_atomic
 from lae_controller.ledger import Ledger
-from lae_controller.loop import Controller
+from lae_controller.loop import DISK_FLOOR, Controller
 from lae_controller.machine.hardware import derive_concurrency, probe
 from lae_controller.machine.slots import Slot, slots_for
 from lae_controller.parts import Parts
@@ -36,8 +36,7 @@ from lae_controller.state import RunState
 Say = Callable[[str], None]
 
 _DISK_PER_CHILD = 20 << 30
-_DISK_FLOOR = 256 << 20
-"""What one run may write, and what must stay free of the disk whatever it writes."""
+"""What one run may write, as long as so much stays free."""
 
 _THREAD_VARIABLES = (
     "OMP_NUM_THREADS",
@@ -124,7 +123,7 @@ def evaluator_for(
     """
     memory = parse_size(settings.memory_limit) if settings.memory_limit else None
     free = shutil.disk_usage(settings.lae_dir).free
-    limits = Limits(memory, max(0, min(_DISK_PER_CHILD, free - _DISK_FLOOR)))
+    limits = Limits(memory, max(DISK_FLOOR, min(_DISK_PER_CHILD, free - DISK_FLOOR)))
     return CommandEvaluator(
         settings, lifelines, isolation_for(settings, snapshot, editable), limits, threads
     )

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from lae_controller.change.diff import apply_change
 from lae_controller.change.evolve_blocks import outside_changed
+from lae_controller.change.forbidden import check_calls
 from lae_controller.change.normal_form import digest as digest_of
 from lae_controller.change.protected import check_protected
 from lae_controller.change.source import write_source
@@ -262,6 +263,7 @@ class Children:
                 raise ChildError(Reason.OUT_OF_BOUNDS, sentence)
         check_syntax(before, after)
         check_protected(before, after, self._settings.protected)
+        check_calls(before, after, self._settings.forbidden_calls)
 
     def _check_new(self, before: Files, digest: str, known: Mapping[str, str]) -> None:
         if digest == digest_of(before):

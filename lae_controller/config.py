@@ -133,6 +133,7 @@ class Settings:
     outputs: tuple[str, ...] | None = None
     exclude: tuple[str, ...] = ()
     protected: tuple[str, ...] = ()
+    forbidden_calls: tuple[str, ...] = ()
     env: Mapping[str, str] = field(default_factory=dict)
     sandbox_root: str = "./sandbox"
     concurrency: int | None = None

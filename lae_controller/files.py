@@ -77,6 +77,20 @@ def _write_all(descriptor: int, data: bytes) -> None:
         view = view[os.write(descriptor, view) :]
 
 
+def check_free(folder: Path, floor: int) -> None:
+    """Check that a disk has room before more is begun on it.
+
+    Raises:
+        PrerequisiteError: if less than ``floor`` bytes are free.
+    """
+    free = shutil.disk_usage(folder).free
+    if free < floor:
+        raise PrerequisiteError(
+            f"{folder}: no space left to begin more: {free >> 20} MiB are free; expected at least "
+            f"{floor >> 20} MiB. Free some space and give the same command again"
+        )
+
+
 def sync_folder(folder: Path) -> None:
     """Make the names in ``folder`` durable."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)

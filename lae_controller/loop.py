@@ -19,6 +19,7 @@ from lae_controller.children import DuplicateError
 from lae_controller.concurrency import Concurrency
 from lae_controller.errors import ChildError
 from lae_controller.evaluators.cascade import Job
+from lae_controller.files import check_free
 from lae_controller.inflight import InFlight, Pending, held_back
 from lae_controller.niches import PARAMS_ASSUMED, complexity, diversity
 from lae_controller.parts import Parts
@@ -38,6 +39,9 @@ from lae_controller.results import Result
 from lae_controller.resume import archive_rows
 from lae_controller.sandbox.proof import looks_shadowed
 from lae_controller.state import Asked, ask_event
+
+DISK_FLOOR = 64 << 20
+"""Bytes that must be free before a generation begins."""
 
 _TICK_S = 0.2
 _PROPOSED_NOTHING = Mutation("", "-", Intervention.OTHER, "-")
@@ -113,6 +117,7 @@ class Controller:
 
     def _generation(self) -> None:
         """Ask for the children of one generation (or those still missing) and see them told."""
+        check_free(self.settings.lae_dir, DISK_FLOOR)
         if self.state.generation_done:
             gen, size = self.state.gen + 1, self._generation_size()
         else:

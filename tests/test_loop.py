@@ -381,7 +381,7 @@ def test_a_full_disk_is_named_and_nothing_is_lost(finished: Path, tmp_path: Path
         _, said = first.communicate()
         assert first.returncode == 3, said
         assert "no space left" in said
-        subprocess.run(["mount", "-o", "remount,size=50m", str(project / "sandbox")], check=True)
+        subprocess.run(["mount", "-o", "remount,size=200m", str(project / "sandbox")], check=True)
         last = controller(project)
         _, said = last.communicate()
         assert last.returncode == 0, said

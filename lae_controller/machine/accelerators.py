@@ -40,6 +40,8 @@ class Accelerator:
         memory_bytes: its whole memory, or the system's where it has none of its own; None
             where it is not known, never 0.
         memory_shared: whether that memory is the system's.
+        minor: the number in the name of its device node, which may differ from ``index``; None
+            where it is not known.
     """
 
     kind: Literal["cuda", "mig", "mps"]
@@ -48,6 +50,7 @@ class Accelerator:
     name: str
     memory_bytes: int | None
     memory_shared: bool
+    minor: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,6 +125,9 @@ class Nvml(Protocol):
 
     def nvmlDeviceGetName(self, handle: object, /) -> str:
         """Return the product name."""
+
+    def nvmlDeviceGetMinorNumber(self, handle: object, /) -> int:
+        """Return n of the device node ``/dev/nvidia<n>``."""
 
     def nvmlDeviceGetMemoryInfo(self, handle: object, /) -> MemoryInfo:
         """Return sizes in bytes."""
@@ -286,13 +292,20 @@ def _slots(nvml: Nvml, index: int) -> Iterator[Device]:
         sliced = nvml.nvmlDeviceGetMigMode(gpu)[0] == 1
     except nvml.NVMLError:  # what every GPU without MIG says
         sliced = False
+    minor = None
+    with suppress(nvml.NVMLError):
+        minor = nvml.nvmlDeviceGetMinorNumber(gpu)
     if not sliced:
-        yield _device(nvml, "cuda", index, gpu, gpu_uuid)
+        yield _numbered(_device(nvml, "cuda", index, gpu, gpu_uuid), minor)
         return
     for slot in range(nvml.nvmlDeviceGetMaxMigDeviceCount(gpu)):
         with suppress(nvml.NVMLError):  # a number without an instance
             instance = nvml.nvmlDeviceGetMigDeviceHandleByIndex(gpu, slot)
-            yield _device(nvml, "mig", index, instance, gpu_uuid)
+            yield _numbered(_device(nvml, "mig", index, instance, gpu_uuid), minor)
+
+
+def _numbered(device: Device, minor: int | None) -> Device:
+    return replace(device, accelerator=replace(device.accelerator, minor=minor))
 
 
 def _device(

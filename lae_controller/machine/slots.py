@@ -60,6 +60,14 @@ def _of(device: Accelerator, *, shared: bool, index: int) -> Slot:
     return Slot(
         name=f"{device.kind} {device.index}" + (f" #{index}" if shared else ""),
         env=visible_env(device),
-        devices=(f"/dev/nvidia{device.index}",) if device.kind in ("cuda", "mig") else (),
+        devices=_nodes(device),
         lock=None if shared or device.kind == "mps" else lock,
     )
+
+
+def _nodes(device: Accelerator) -> tuple[str, ...]:
+    """Return the node that belongs to a device alone; NVML's index may not be its number."""
+    if device.kind == "mps":
+        return ()
+    number = device.index if device.minor is None else device.minor
+    return (f"/dev/nvidia{number}",)

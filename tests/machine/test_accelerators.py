@@ -81,6 +81,9 @@ class Driver:
             raise pynvml.NVMLError(pynvml.NVML_ERROR_UNKNOWN)
         return board(handle).name
 
+    def nvmlDeviceGetMinorNumber(self, handle: object) -> int:  # noqa: N802
+        raise pynvml.NVMLError(pynvml.NVML_ERROR_NOT_SUPPORTED)
+
     def nvmlDeviceGetMemoryInfo(self, handle: object) -> Board:  # noqa: N802
         return board(handle)
 
@@ -339,6 +342,7 @@ def nvmlDeviceGetCount(): return 1
 def nvmlDeviceGetHandleByIndex(index): return 0
 def nvmlDeviceGetUUID(handle): return "GPU-far"
 def nvmlDeviceGetName(handle): return "Far Board \u00e9"
+def nvmlDeviceGetMinorNumber(handle): return 5
 def nvmlDeviceGetMemoryInfo(handle): return Memory
 def nvmlDeviceGetMigMode(handle): raise NVMLError_NotSupported
 """
@@ -351,7 +355,7 @@ def ask_far(folder: Path, source: str, limit_s: float = 30.0) -> Listing:
 
 
 def test_the_far_process_answers_what_the_near_one_would(tmp_path: Path) -> None:
-    far = Accelerator("cuda", 0, "GPU-far", "Far Board \u00e9", 7 * GIB, False)
+    far = Accelerator("cuda", 0, "GPU-far", "Far Board \u00e9", 7 * GIB, False, minor=5)
     assert ask_far(tmp_path, PYNVML_ONE_GPU) == Listing((Device(far, "GPU-far"),))
 
 

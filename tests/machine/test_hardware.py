@@ -67,6 +67,9 @@ class OneBoard:
     def nvmlDeviceGetName(self, handle: object) -> str:  # noqa: N802
         return "Unified Board"
 
+    def nvmlDeviceGetMinorNumber(self, handle: object) -> int:  # noqa: N802
+        return 0
+
     def nvmlDeviceGetMemoryInfo(self, handle: object) -> MemoryInfo:  # noqa: N802
         raise self.NVMLError_NotSupported
 

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import threading
+from dataclasses import replace
 from pathlib import Path
 
 from lae_controller.machine.accelerators import Accelerator
@@ -28,6 +29,12 @@ def test_one_child_per_device_pinned_by_its_uuid() -> None:
     assert second.devices == ("/dev/nvidia3",)
     assert first.lock is not None
     assert first.lock != second.lock
+
+
+def test_a_device_node_has_the_driver_s_own_number() -> None:
+    device = replace(gpu(0), minor=6)
+    (slot,) = slots_for(hardware(device), 1)
+    assert slot.devices == ("/dev/nvidia6",)
 
 
 def test_several_children_on_one_device_share_it() -> None:

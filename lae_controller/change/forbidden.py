@@ -1,0 +1,48 @@
+"""Calls that a child may not add: an optional filter on what a change brings in (feature B10)."""
+
+from __future__ import annotations
+
+import ast
+from collections import Counter
+from collections.abc import Iterable, Iterator
+
+from lae_controller.change.source import is_python
+from lae_controller.change.syntax import parse_python
+from lae_controller.errors import ChildError
+from lae_controller.program import Files, Reason
+
+
+def check_calls(before: Files, after: Files, forbidden: Iterable[str]) -> None:
+    """Check that no file calls a forbidden name more often than it did before.
+
+    It catches what is written out, not what is hidden: it is a courtesy, the sandbox is the wall.
+
+    Args:
+        forbidden: names such as ``eval``, ``setattr`` or ``os.system``.
+
+    Raises:
+        ChildError: PROTECTED, naming file, line and call.
+    """
+    names = frozenset(forbidden)
+    for path in sorted(after) if names else ():
+        if not is_python(path) or before.get(path) == after[path]:
+            continue
+        allowed = Counter(name for _, name in _calls(before.get(path, "")))
+        for line, name in _calls(after[path]):
+            allowed[name] -= 1
+            if name in names and allowed[name] < 0:
+                raise ChildError(
+                    Reason.PROTECTED,
+                    f"{path}:{line}: calls {name}, which forbidden_calls does not allow",
+                )
+
+
+def _calls(text: str) -> Iterator[tuple[int, str]]:
+    """Yield (line, dotted name) of every call by name."""
+    try:
+        tree = parse_python(text)
+    except (SyntaxError, ValueError):
+        return
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and isinstance(node.func, (ast.Name, ast.Attribute)):
+            yield node.lineno, ast.unparse(node.func)
