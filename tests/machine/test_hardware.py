@@ -110,7 +110,7 @@ def test_a_container_is_seen_with_its_limits(container: Path) -> None:
 
 def test_a_gpu_that_shares_memory_has_what_the_container_has(container: Path) -> None:
     hardware = probe(container, {}, OneBoard())
-    board = Accelerator("cuda", 0, "GPU-0f0f", "Unified Board", 3 * GIB, True)
+    board = Accelerator("cuda", 0, "GPU-0f0f", "Unified Board", 3 * GIB, True, 0)
     assert hardware.accelerators == (board,)
     assert hardware.accelerator_note == ""
     hidden = probe(container, {"CUDA_VISIBLE_DEVICES": ""}, OneBoard())
@@ -184,6 +184,7 @@ def test_json_has_the_attributes_and_survives_a_round_trip() -> None:
             "name": "Test Board",
             "memory_bytes": 48 * GIB,
             "memory_shared": False,
+            "minor": None,
         }
     ]
 
