@@ -46,6 +46,8 @@ _DATA = frozenset(
     """.npz .npy .bin .csv .tsv .parquet .arrow .feather .h5 .hdf5 .mat .tfrecord .tfrecords .lmdb
     .mdb .jsonl .sqlite .db .wav .flac .mp3 .gz .zip .tar .tgz .ubyte .idx .zst .xz""".split()
 )
+_CHECKPOINTS = frozenset(".pt .pth .ckpt .pkl .pickle .safetensors .h5 .keras .joblib".split())
+_SAVES = re.compile(r"save|checkpoint|ckpt|dump|out_", re.IGNORECASE)
 _IMAGES = frozenset(".png .jpg .jpeg .bmp .tif .tiff .webp .gif".split())
 _WHEN_NAMED = frozenset(".txt .json .pt .pth .pkl .pickle .safetensors .vec .model .ckpt".split())
 _RECORDS = re.compile(r"(results?|metrics?|history|logs?|requirements\w*|package|config)\b")
@@ -232,7 +234,11 @@ def find_data(
     files = (*files, *_setting_files(project, files, settings, command))
     named = set(split_command(command)) | {t for path in files for t in strings(project, path)}
     base_names = {PurePosixPath(text).name for text in named if text}
-    data = [file for file in project.files if _is_data(file, base_names, files)]
+    data = [
+        file
+        for file in project.files
+        if _is_data(file, base_names, files) and not _is_written(project, file, files)
+    ]
     crowded = Counter(str(PurePosixPath(file.path).parent) for file in data)
     found: dict[str, int] = {}
     for file in data:
@@ -267,6 +273,18 @@ def _is_data(file: ProjectFile, base_names: set[str], files: tuple[str, ...]) ->
     if PurePosixPath(file.path).name in base_names and file.ending in _WHEN_NAMED:
         return True
     return in_data and file.ending in (_IMAGES | _WHEN_NAMED) and not name.startswith("readme")
+
+
+def _is_written(project: Project, file: ProjectFile, files: tuple[str, ...]) -> bool:
+    """Say whether a checkpoint is what an earlier run saved: linked read-only it could not be.
+
+    That is so if the code names it where it speaks of saving.
+    """
+    if file.ending not in _CHECKPOINTS or any(map(_DATA_FOLDER.match, file.path.split("/")[:-1])):
+        return False
+    name = PurePosixPath(file.path).name
+    lines = [line for path in files for line in project.text(path).splitlines() if name in line]
+    return any(_SAVES.search(line) for line in lines)
 
 
 def _holds_code(folder: str, files: tuple[str, ...]) -> bool:

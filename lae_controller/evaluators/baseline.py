@@ -320,11 +320,14 @@ class _Preparation:
 
     def _refusal(self, stage: str, budget: float, found: Measurement) -> str:
         reason = found.reason.value if found.reason else "unknown"
+        hint = ""
+        if "Read-only file system" in found.detail:
+            hint = "Runs may write anywhere in their own copy, but not to data_paths. "
         return (
             f"the baseline's {stage} run (budget {number_text(budget)}) gave no usable "
             f"{self.settings.metric}: {reason}: {found.detail}\n"
             f"Expected {self.settings.run_cmd!r} to train and to report {self.settings.metric!r}. "
-            "Mend run_cmd, metric, metric_pattern or the project; nothing was spent on children"
+            f"{hint}Mend the settings or the project; nothing was spent on children"
         )
 
 

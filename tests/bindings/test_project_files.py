@@ -165,6 +165,12 @@ def test_what_the_code_names_is_data(build: Build, name: str) -> None:
     assert data(build({"train.py": f"open('{name}')\n", name: "1"})) == (name,)
 
 
+def test_what_an_earlier_run_saved_is_no_data(build: Build) -> None:
+    code = "parser.add_argument('--save', default='model.pt')\nload('embeddings.pt')\n"
+    root = build({"train.py": code, "model.pt": "1", "embeddings.pt": "1"})
+    assert data(root) == ("embeddings.pt",)
+
+
 def test_what_the_command_names_is_data(build: Build) -> None:
     root = build({"train.py": "", "names.txt": "1"})
     assert data(root, "{python} train.py -i names.txt") == ("names.txt",)
