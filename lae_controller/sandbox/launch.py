@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import json
+import marshal
 import os
 import subprocess
 import sys
@@ -23,16 +23,6 @@ TAIL_BYTES = 4 << 20
 """How much of a command's output is kept: this much of its beginning and of its end."""
 
 _WARDEN = str(Path(__file__).with_name("warden.py"))
-
-# Two forks and a session of its own: whoever kills the controller's children, or its process
-# group, does not reach the warden, which then still does its work.
-_DETACH = """
-import os, sys
-if os.fork(): os._exit(0)
-os.setsid()
-if os.fork(): os._exit(0)
-os.execv(sys.argv[1], sys.argv[1:])
-"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,7 +178,7 @@ def read_outcome(path: Path) -> Ended | None:
 
 
 def _start(command: Command, life: int, done: int) -> None:
-    spec = json.dumps(
+    spec = marshal.dumps(
         {
             "argv": list(command.argv),
             "cwd": str(command.cwd),
@@ -204,9 +194,8 @@ def _start(command: Command, life: int, done: int) -> None:
             "lock": str(command.lock),
         }
     )
-    python = [sys.executable, "-I", "-S"]
     subprocess.run(
-        [*python, "-c", _DETACH, *python, _WARDEN, spec],
+        [sys.executable, "-I", "-S", _WARDEN, spec.hex()],
         stdin=life,
         stdout=subprocess.DEVNULL,
         stderr=done,
