@@ -5,6 +5,7 @@ The runs made here are charged to the budget and kept, so that ``check`` and ``r
 
 from __future__ import annotations
 
+import hashlib
 import os
 import statistics
 from collections.abc import Callable
@@ -202,18 +203,12 @@ class _Preparation:
         self.runs = settings.lae_dir / "runs" / BASELINE_ID
         self.charge = 0.0
         self.digest = ""
+        self.content = ""
         self.editable: tuple[str, ...] = ()
 
     def run(self) -> Prepared:
         settings = self.settings
-        snapshot = self.settle(tuple(settings.outputs or ()))
-        smoke_budget, smoke = self.smoke(settings.derived_smoke_budget)
-        created, stale = self.leftovers()
-        if stale and settings.outputs is None:
-            self.say(f"left out of every program, as runs write them: {', '.join(stale)}")
-            snapshot = self.settle(tuple(stale))
-            remove_tree(self.runs)  # that run began from what is now left out
-            smoke_budget, smoke = self.smoke(smoke_budget)
+        snapshot, created, smoke_budget, smoke = self.without_leftovers()
         metrics, full, slowest = self.full_runs()
         whole = smoke_budget >= settings.budget
         baseline = Baseline(
@@ -241,6 +236,35 @@ class _Preparation:
         )
         return Prepared(snapshot, baseline)
 
+    def without_leftovers(self) -> tuple[Snapshot, list[str], float, Measurement]:
+        """Take a snapshot without what runs write, and run the smoke stage on it.
+
+        What they write is found by a first run and written down, so that an interrupted
+        preparation does not begin from the start.
+
+        Returns:
+            the snapshot, what runs create, the smoke budget and the smoke run.
+        """
+        note = self.settings.lae_dir / "leftovers.json"
+        known = read_json(note)
+        stale = tuple(known["stale"] if known else self.settings.outputs or ())
+        snapshot = self.settle(stale)
+        budget = known["smoke_budget"] if known else self.settings.derived_smoke_budget
+        budget, smoke = self.smoke(budget)
+        if known is not None:
+            self.charge += known["charge"]
+            return snapshot, known["created"], budget, smoke
+        created, found = self.leftovers()
+        if not found or self.settings.outputs is not None:
+            return snapshot, created, budget, smoke
+        self.say(f"left out of every program, as runs write them: {', '.join(found)}")
+        value = {"stale": found, "created": created, "smoke_budget": budget, "charge": self.charge}
+        snapshot = self.settle(tuple(found))
+        remove_tree(self.runs)  # that run began from what is now left out
+        write_json(note, value)
+        budget, smoke = self.smoke(budget)
+        return snapshot, created, budget, smoke
+
     def settle(self, outputs: tuple[str, ...]) -> Snapshot:
         """Take the snapshot without ``outputs`` and build the baseline's program from it."""
         settings = self.settings
@@ -260,6 +284,7 @@ class _Preparation:
         if problems:
             raise ConfigError(f"{settings.path.name}: {problems[0]}")
         self.digest = digest_of(files)
+        self.content = f"{self.digest} {_content(snapshot)}"
         self.evaluator = self.evaluators(snapshot, self.editable)
         return snapshot
 
@@ -279,8 +304,11 @@ class _Preparation:
             self.say(f"no metric in the smoke run; its budget goes up to {number_text(budget)}")
 
     def measure(self, stage: Stage) -> Measurement:
-        """Run the baseline once."""
-        return self.evaluator.measure(self.program, self.digest, self.runs, stage, self.slot)
+        """Run the baseline once; a run that failed is not kept, so that it can be mended."""
+        found = self.evaluator.measure(self.program, self.content, self.runs, stage, self.slot)
+        if found.metric is None:
+            remove_tree(self.runs / stage.name)
+        return found
 
     def full_runs(self) -> tuple[tuple[float, ...], Measurement, float]:
         """Run the baseline in full, ``baseline_runs`` times on consecutive seeds.
@@ -329,6 +357,12 @@ class _Preparation:
             f"Expected {self.settings.run_cmd!r} to train and to report {self.settings.metric!r}. "
             f"{hint}Mend the settings or the project; nothing was spent on children"
         )
+
+
+def _content(snapshot: Snapshot) -> str:
+    """Return a digest of all that a snapshot copies: a run is only good for what it ran."""
+    text = "\n".join(f"{entry.path} {entry.kind} {entry.sha256}" for entry in snapshot.entries)
+    return hashlib.sha256(text.encode("utf-8")).hexdigest()
 
 
 def _differ(smoke: Measurement, full: Measurement) -> bool:

@@ -96,6 +96,25 @@ def test_what_runs_write_is_no_part_of_a_program(project: Path) -> None:
     assert "out/model.pt" in said[0]
 
 
+def test_an_interrupted_preparation_keeps_the_runs_it_has(project: Path) -> None:
+    count = project.parent / "count"
+    script = (
+        "import os, sys\n"
+        f"open({str(count)!r}, 'a').write(sys.argv[2] + '\\n')\n"
+        "open('log.txt', 'a').write('x')\n"
+        "if len(open(os.environ['COUNT']).read().split()) == 3: sys.exit('interrupted here')\n"
+        "print('val_loss:', 1 / int(sys.argv[2]))\n"
+    )
+    (project / "log.txt").write_text("old")
+    settings = with_train(project, script, f"isolation: none\nenv: {{COUNT: {count}}}\n")
+    with pytest.raises(RefusedError, match="interrupted here"):
+        prepare(settings)
+    assert count.read_text().split() == ["1", "1", "4"]
+    found = prepare(settings).baseline
+    assert count.read_text().split()[3:] == ["4"] * len(count.read_text().split()[3:])
+    assert (found.smoke_metric, found.charge) == (1.0, 2.5)
+
+
 def test_fixed_settings_may_not_change_between_sessions(project: Path) -> None:
     settings = config.load(project)
     prepare(settings)
@@ -110,6 +129,14 @@ def test_seeds_follow_on_each_other(project: Path) -> None:
     )
     settings = with_train(project, script, "seed_key: --seed\n")
     assert prepare(settings).baseline.metrics == (46.0, 47.0)
+
+
+def test_a_project_that_was_mended_is_run_again(project: Path) -> None:
+    settings = with_train(project, READ + "raise ValueError('no such data')\n")
+    with pytest.raises(RefusedError):
+        prepare(settings)
+    (project / "train.py").write_text(READ + "print('val_loss:', 2 / budget)\n")
+    assert prepare(settings).baseline.metrics == (0.5, 0.5)
 
 
 def test_malformed_markers_are_named_before_anything_runs(project: Path) -> None:
