@@ -6,11 +6,9 @@ The runs made here are charged to the budget and kept, so that ``check`` and ``r
 from __future__ import annotations
 
 import hashlib
-import os
 import statistics
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from pathlib import Path, PurePosixPath
 from typing import Any
 
 from lae_controller.change.evolve_blocks import find_blocks
@@ -20,6 +18,7 @@ from lae_controller.config import Gate, Settings
 from lae_controller.errors import ConfigError, RefusedError
 from lae_controller.evaluators import Evaluator, Measurement, Stage
 from lae_controller.evaluators.cascade import Plan
+from lae_controller.evaluators.leftovers import Leftovers, find_leftovers
 from lae_controller.files import read_json, remove_tree, write_json
 from lae_controller.machine.slots import Slot
 from lae_controller.outputs.artifacts import max_step
@@ -33,7 +32,6 @@ EvaluatorFor = Callable[[Snapshot, tuple[str, ...]], Evaluator]
 """Makes the Evaluator for programs of a snapshot, given the editable files."""
 
 BASELINE_ID = child_id(0, 0, 0)
-_CHECKPOINTS = frozenset(".pt .pth .ckpt .pkl .h5 .keras .safetensors .msgpack .joblib".split())
 _SHORTEST_LIMIT_S = 60.0
 _LIMIT_FACTOR = 5.0
 _SHORTEST_STARTUP_S = 5.0
@@ -254,16 +252,16 @@ class _Preparation:
         if known is not None:
             self.charge += known["charge"]
             return snapshot, known["created"], budget, smoke
-        created, found = self.leftovers()
-        if not found or self.settings.outputs is not None:
-            return snapshot, created, budget, smoke
-        self.say(f"left out of every program, as runs write them: {', '.join(found)}")
-        value = {"stale": found, "created": created, "smoke_budget": budget, "charge": self.charge}
-        snapshot = self.settle(tuple(found))
+        left = self.leftovers()
+        if not left.stale or self.settings.outputs is not None:
+            return snapshot, list(left.created), budget, smoke
+        self.say(f"left out of every program, as runs write them: {', '.join(left.stale)}")
+        value = {**encode(left), "smoke_budget": budget, "charge": self.charge}
+        snapshot = self.settle(left.stale)
         remove_tree(self.runs)  # that run began from what is now left out
         write_json(note, value)
         budget, smoke = self.smoke(budget)
-        return snapshot, created, budget, smoke
+        return snapshot, list(left.created), budget, smoke
 
     def settle(self, outputs: tuple[str, ...]) -> Snapshot:
         """Take the snapshot without ``outputs`` and build the baseline's program from it."""
@@ -332,19 +330,11 @@ class _Preparation:
         metrics = tuple(run.metric for run in found if run.metric is not None)
         return metrics, found[0], max(run.seconds for run in found)
 
-    def leftovers(self) -> tuple[list[str], list[str]]:
-        """Return (what the smoke run created, what of the snapshot it wrote or would resume)."""
-        work = self.runs / "smoke" / "work"
-        created, changed = _written(work, self.program)
+    def leftovers(self) -> Leftovers:
+        """Return what the smoke run left behind in its copy."""
         keys = (self.settings.budget_key or "", self.settings.seed_key or "")
         edited = {key.split(":")[0] for key in keys} | set(self.editable)
-        stale = [path for path in changed if path not in edited]
-        for path in [*created, *stale]:
-            folder, suffix = self.program / PurePosixPath(path).parent, PurePosixPath(path).suffix
-            if suffix in _CHECKPOINTS and folder.is_dir():
-                siblings = folder.glob(f"*{suffix}")
-                stale += [item.relative_to(self.program).as_posix() for item in siblings]
-        return created, sorted(set(stale))
+        return find_leftovers(self.runs / "smoke" / "work", self.program, edited)
 
     def _refusal(self, stage: str, budget: float, found: Measurement) -> str:
         reason = found.reason.value if found.reason else "unknown"
@@ -373,24 +363,6 @@ def _differ(smoke: Measurement, full: Measurement) -> bool:
         or smoke.metric_lines != full.metric_lines
         or full.seconds > 1.5 * smoke.seconds + 1.0
     )
-
-
-def _written(work: Path, program: Path) -> tuple[list[str], list[str]]:
-    """Return the files a run created, and those of the program that it changed."""
-    created, changed = [], []
-    for folder, subfolders, names in os.walk(work):
-        subfolders[:] = [name for name in subfolders if name != "__pycache__"]
-        for name in names:
-            path = Path(folder, name)
-            relative = path.relative_to(work).as_posix()
-            original = program / relative
-            if path.is_symlink() or original.is_symlink():
-                continue  # data: linked in the program, a mount point in the copy that ran
-            if not original.exists():
-                created.append(relative)
-            elif path.suffix != ".py" and path.read_bytes() != original.read_bytes():
-                changed.append(relative)
-    return sorted(created), sorted(changed)
 
 
 def _derived_limit(settings: Settings, seconds: float | None) -> float | None:
