@@ -14,7 +14,7 @@ from lae_controller.change.evolve_blocks import outside_changed
 from lae_controller.change.forbidden import check_calls
 from lae_controller.change.normal_form import digest as digest_of
 from lae_controller.change.protected import check_protected
-from lae_controller.change.source import write_source
+from lae_controller.change.source import read_source, write_source
 from lae_controller.change.suspicion import suspicious_change
 from lae_controller.change.syntax import check_syntax
 from lae_controller.codec import encode
@@ -34,6 +34,7 @@ from lae_controller.program import (
     parse_child_id,
 )
 from lae_controller.results import read as read_result
+from lae_controller.sandbox.calls import never_entered
 from lae_controller.sandbox.command import scrubbed_environment
 from lae_controller.sandbox.launch import Command, Lifelines, lock_beside, run, wait_for_warden
 from lae_controller.sandbox.programs import build, check_bounds, read_program
@@ -144,7 +145,14 @@ class Children:
             inspirations=tuple(inspirations),
             tried=state.tried(asked.parent_id),
             credits=state.credits(),
+            idle=self._idle(),
         )
+
+    def _idle(self) -> tuple[str, ...]:
+        """Return the functions of the baseline that its smoke run never entered."""
+        baseline = self._prepared.baseline
+        files = {path: read_source(self._lae / "base" / path) for path in baseline.editable}
+        return never_entered(files, baseline.entered)
 
     def _may_change(self, files: Files) -> tuple[str, ...]:
         """Return the editable files and those that an ancestor added: they are its own."""

@@ -187,6 +187,8 @@ class Task:
             except over harness and data.
         files: the parent's editable and added files.
         credits: operator name -> Credit, for Mutators that choose among operators.
+        idle: ``path::Class.method`` of functions that the baseline never entered: changing them
+            changes nothing, unless the change is what makes them used.
     """
 
     child_id: str
@@ -205,6 +207,7 @@ class Task:
     inspirations: tuple[Inspiration, ...]
     tried: tuple[Tried, ...]
     credits: Mapping[str, Credit]
+    idle: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -164,6 +164,7 @@ def baseline(*metrics: float) -> Baseline:
         tier="none",
         fingerprint="f",
         efficiency=1.0,
+        entered=(),
         budget_effect=True,
         outputs=(),
         charge=3.25,

@@ -21,6 +21,7 @@ class Stage:
         limit: wall-clock seconds until SIGTERM; None for no limit.
         max_step: the last step that the baseline's curve shows; None if it shows none.
         max_lines: how many lines the baseline prints that hold the metric; None if unknown.
+        calls: whether to note which functions of the program are entered.
     """
 
     name: str
@@ -29,6 +30,7 @@ class Stage:
     limit: float | None
     max_step: float | None = None
     max_lines: int | None = None
+    calls: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +49,7 @@ class Measurement:
         proven: whether the record shows that the child's own code was what ran.
         unseen: editable files that no process was seen to use.
         efficiency: processor seconds per second of wall-clock.
+        entered: ``path:line`` of the functions that were entered, if the stage asked for them.
     """
 
     metric: float | None
@@ -61,6 +64,7 @@ class Measurement:
     proven: bool = False
     unseen: tuple[str, ...] = ()
     efficiency: float = 0.0
+    entered: tuple[str, ...] = ()
     artifacts: Artifacts = field(default_factory=Artifacts)
 
 

@@ -53,6 +53,7 @@ class Baseline:
         smoke_steps, full_steps: the last step of the curve; None if the output shows none.
         tier, fingerprint: the isolation of the runs, and the code objects they executed.
         efficiency: processor seconds per second of wall-clock of a full run.
+        entered: ``path:line`` of the functions that the smoke run entered; empty if not known.
         budget_effect: whether smoke and full run differ, as they must when the injected budget
             takes effect; None if there was nothing to compare.
         outputs: what runs create in their directory; left out of every program.
@@ -76,6 +77,7 @@ class Baseline:
     tier: str
     fingerprint: str
     efficiency: float
+    entered: tuple[str, ...]
     budget_effect: bool | None
     outputs: tuple[str, ...]
     charge: float
@@ -226,6 +228,7 @@ class _Preparation:
             tier=full.tier,
             fingerprint=full.fingerprint,
             efficiency=full.efficiency,
+            entered=smoke.entered,
             budget_effect=None if whole else _differ(smoke, full),
             outputs=tuple(created),
             charge=self.charge,
@@ -289,9 +292,10 @@ class _Preparation:
     def smoke(self, budget: float) -> tuple[float, Measurement]:
         """Run the smoke stage, with twice the budget as long as no metric appears."""
         while True:
-            stage = Stage(
-                "smoke", budget, self.settings.evolution.seed, _limit(self.settings, budget, None)
-            )
+            seed, limit = self.settings.evolution.seed, _limit(self.settings, budget, None)
+            # Noting calls takes time, which under a time budget would be the program's own.
+            calls = self.settings.gate is Gate.EPOCHS
+            stage = Stage("smoke", budget, seed, limit, calls=calls)
             found = self.measure(stage)
             self.charge += min(1.0, budget / self.settings.budget)
             if found.metric is not None:

@@ -18,6 +18,7 @@ from lae_controller.outputs.metric import Reading, find_metric
 from lae_controller.outputs.metric_file import read_metric_file
 from lae_controller.outputs.param_count import find_params
 from lae_controller.program import Artifacts, Reason
+from lae_controller.sandbox.calls import entered
 from lae_controller.sandbox.command import apply_edits, training_command
 from lae_controller.sandbox.isolation import Isolation
 from lae_controller.sandbox.launch import (
@@ -92,7 +93,7 @@ class CommandEvaluator:
             self._settings, stage.budget, stage.seed, {**self._env, **slot.env}
         )
         apply_edits(work, command.edits)
-        wrapped, env = self._isolation.enclose(command, place, slot.devices)
+        wrapped, env = self._isolation.enclose(command, place, slot.devices, calls=stage.calls)
         stamps = self._isolation.data_stamps()
         write_json(place / "key.json", key)
         write_json(place / "view.json", {"seen_at": str(wrapped.cwd), "stamps": encode(stamps)})
@@ -142,6 +143,7 @@ class CommandEvaluator:
             proven=proof.proven,
             unseen=proof.unseen,
             efficiency=ended.cpu_seconds / max(ended.seconds, 1e-6),
+            entered=entered(read_record(place / "proof")) if stage.calls else (),
             artifacts=artifacts,
         )
 

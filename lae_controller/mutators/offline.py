@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter
+from dataclasses import replace
 
 from lae_controller.change.diff import make_change
 from lae_controller.change.evolve_blocks import outside_changed
@@ -19,6 +20,9 @@ from lae_controller.program import Files, Intervention, Mutation, Task, one_line
 DRAWS = 60
 """Edits drawn before the Mutator gives up."""
 
+_WAKING = 0.05
+"""Share of children that may change functions which the baseline never entered."""
+
 _NOTHING = Mutation("", "nothing left to try", Intervention.OTHER, "-")
 _FAINT = 0.02  # an operator with no better place than this is still drawn at times
 _DAMPING, _LEAST = 0.85, 0.3  # for each failed child of a kind, and where it ends
@@ -33,6 +37,8 @@ class OfflineMutator:
 
     def mutate(self, task: Task, rng: random.Random) -> Mutation:
         """Return one change, or an empty one if 60 draws gave nothing new."""
+        if rng.random() < _WAKING or not task.idle:
+            task = replace(task, idle=())
         chooser, judge = _Chooser(task), _Judge(task)
         for _ in range(DRAWS):
             choice = chooser.draw(rng)

@@ -15,6 +15,7 @@ from lae_controller.change.source import BOM
 from lae_controller.change.syntax import parse_python
 from lae_controller.mutators.scopes import imports, workable
 from lae_controller.program import Files, Task
+from lae_controller.sandbox.calls import functions
 
 _LINE_END = re.compile(r"\r\n|\r|\n")
 PYTHON = (".py",)
@@ -125,8 +126,23 @@ def editable_sources(task: Task) -> tuple[Source, ...]:
     """Return the parent's editable files that can be worked on, in order of their paths."""
     files = {path: text for path, text in task.files.items() if is_editable(path, task.editable)}
     return tuple(
-        replace(source, closed=_closed_lines(source, task.protected))
+        replace(
+            source,
+            closed=_closed_lines(source, task.protected) | _idle_lines(source, task.idle),
+        )
         for source in reference_sources(files)
+    )
+
+
+def _idle_lines(source: Source, idle: tuple[str, ...]) -> frozenset[int]:
+    """Return the lines of functions that are never entered; one that was added is not known."""
+    mine = [entry.partition("::") for entry in idle if entry.startswith(f"{source.path}::")]
+    names = {name for _, _, name in mine}
+    return frozenset(
+        line
+        for name, node in functions(source.path, source.text)
+        if name in names and node.end_lineno is not None
+        for line in range(node.lineno - 1, node.end_lineno)
     )
 
 

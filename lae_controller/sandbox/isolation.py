@@ -50,12 +50,13 @@ class Isolation:
     network: bool
 
     def enclose(
-        self, command: TrainingCommand, place: Path, devices: tuple[str, ...]
+        self, command: TrainingCommand, place: Path, devices: tuple[str, ...], *, calls: bool
     ) -> tuple[Wrapped, dict[str, str]]:
         """Return the command inside its tier and its whole environment.
 
         Args:
             place: the run's folder, which holds the copy in ``work``; gets ``tmp`` and ``proof``.
+            calls: whether the functions that are entered are noted.
         """
         work, scratch, proof = place / "work", place / "tmp", place / "proof"
         make_folder(scratch)
@@ -83,6 +84,7 @@ class Isolation:
             [] if self.tier is Tier.BWRAP else [self.root],
             env.get("PYTHONPATH", ""),
             watch=self.editable,
+            calls=calls,
         )
         return wrapped, env
 

@@ -12,7 +12,7 @@ from lae_controller.sandbox.recorder.sitecustomize import SEPARATOR
 
 _RECORD = "ran.tsv"
 _LIMIT_BYTES = 64 << 20  # a record is some 100 bytes per file and process; more is not a record
-_KINDS = frozenset(["exec", "cached", "open", "ext", "early"])
+_KINDS = frozenset(["exec", "cached", "open", "ext", "early", "call"])
 
 
 def recorder_env(
@@ -21,6 +21,8 @@ def recorder_env(
     foreign: Sequence[Path],
     pythonpath: str,
     watch: Iterable[str] = (),
+    *,
+    calls: bool = False,
 ) -> dict[str, str]:
     """Return the environment that makes every Python process of a run leave a record.
 
@@ -32,6 +34,7 @@ def recorder_env(
         pythonpath: what PYTHONPATH would be without the recorder; may be empty.
         watch: files of the program whose reading is to be proved though they are neither
             Python sources nor the usual settings files.
+        calls: whether the functions that are entered are noted too.
     """
     roots = [f"own={path}" for path in own] + [f"foreign={path}" for path in foreign]
     paths = [str(RECORDER.parent), *([pythonpath] if pythonpath else [])]
@@ -40,6 +43,7 @@ def recorder_env(
         "LAE_PROOF_OUT": str(proof_dir / _RECORD),
         "LAE_ROOTS": SEPARATOR.join(roots),
         "LAE_WATCH": SEPARATOR.join(sorted({Path(name).name for name in watch})),
+        **({"LAE_CALLS": "1"} if calls else {}),
     }
 
 
@@ -91,11 +95,15 @@ class Record:
     """What the recorder wrote in one run.
 
     Attributes:
+        events: what was done with files.
+        calls: functions that were entered, if that was asked for; their line stands for the
+            fingerprint.
         damaged: lines that do not parse.
     """
 
     processes: tuple[Process, ...] = ()
     events: tuple[Event, ...] = ()
+    calls: tuple[Event, ...] = ()
     damaged: int = 0
 
 
@@ -108,6 +116,7 @@ def read_record(proof_dir: Path) -> Record:
         return Record()
     processes: list[Process] = []
     events: list[Event] = []
+    calls: list[Event] = []
     latest: dict[str, Process] = {}  # a process may become another interpreter under its pid
     damaged = 0 if lines[-1] == b"" else 1
     for line in lines[:-1]:
@@ -117,10 +126,11 @@ def read_record(proof_dir: Path) -> Record:
                 latest[pid] = _process(pid, fields)
                 processes.append(latest[pid])
             else:
-                events.append(_event(latest.get(pid), *fields))
+                event = _event(latest.get(pid), *fields)
+                (calls if event.kind == "call" else events).append(event)
         except (LookupError, ValueError, TypeError):
             damaged += 1
-    return Record(tuple(processes), tuple(events), damaged)
+    return Record(tuple(processes), tuple(events), tuple(calls), damaged)
 
 
 def _process(pid: str, fields: Sequence[str]) -> Process:

@@ -187,6 +187,7 @@ def test_a_record_reads_back(tmp_path: Path) -> None:
             Event(started, "exec", "own", "/w/a\\n.py", "a\\n.py", "f0", "s0"),
             Event(None, "open", "LEAK", "/r/x.py", "x.py", None, None),
         ),
+        (),
         0,
     )
 

@@ -7,8 +7,9 @@ starts begins with it. It adds an audit hook that appends one line per event to 
     pid KIND WHOSE ROOT PATH-BELOW-ROOT CODE-FINGERPRINT SOURCE-DIGEST
 
 KIND is ``exec`` (a module ran, compiled just before), ``cached`` (it ran, not compiled: from a file
-of bytecode), ``open`` (source or settings were opened for reading), ``ext`` (extension module) or
-``early`` (imported before this file). WHOSE is ``own`` or ``LEAK``; what lies below neither root is
+of bytecode), ``open`` (source or settings were opened for reading), ``ext`` (extension module),
+``early`` (imported before this file) or ``call`` (a function was entered for the first time; its
+line stands for the fingerprint). WHOSE is ``own`` or ``LEAK``; what lies below neither root is
 left out. A forked process writes under the pid of the interpreter it is a copy of.
 
 It stands alone (no imports of the package), takes any interpreter a project may have, is silent,
@@ -17,7 +18,8 @@ appending, so nothing is lost to fork, threads, ``os._exit`` or a kill. Run as a
 other half of the proof: it prints the fingerprints of what this interpreter makes of sources.
 
 Environment: LAE_PROOF_OUT (the file), LAE_ROOTS (``own=PATH`` and ``foreign=PATH``), LAE_WATCH
-(names of further files whose opening counts); the last two are lists separated by 0x1F.
+(names of further files whose opening counts), the last two being lists separated by 0x1F; and
+LAE_CALLS (anything: note the calls, which slows interpreters before 3.12 down).
 """
 
 # Quick to start, and to be read by interpreters older than the package's own.
@@ -144,6 +146,14 @@ class Recorder:
         except _ANY:
             pass
 
+    def called(self, code: "CodeType") -> None:
+        """Note a function of the program that was entered; never raises."""
+        try:
+            if not code.co_filename.startswith("<") and code.co_name != "<module>":
+                self._note("call", self._place(code.co_filename), str(code.co_firstlineno))
+        except _ANY:
+            pass
+
     def _open(self, path: object, _mode: object = None, flags: object = 0) -> None:
         if isinstance(path, bytes):
             path = os.fsdecode(path)
@@ -244,6 +254,29 @@ class Recorder:
         return self.descriptor
 
 
+def _watch_calls(recorder: Recorder) -> None:
+    """Have each function noted when it is first entered."""
+    monitoring = getattr(sys, "monitoring", None)
+    if monitoring is not None:  # from 3.12 on: each function costs one callback in all
+
+        def started(code: "CodeType", _offset: int) -> "Any":
+            recorder.called(code)
+            return monitoring.DISABLE
+
+        monitoring.use_tool_id(monitoring.PROFILER_ID, "lae")
+        monitoring.register_callback(monitoring.PROFILER_ID, monitoring.events.PY_START, started)
+        monitoring.set_events(monitoring.PROFILER_ID, monitoring.events.PY_START)
+        return
+    seen: set[int] = set()
+
+    def profile(frame: "Any", event: str, _arg: object) -> None:
+        if event == "call" and id(frame.f_code) not in seen:
+            seen.add(id(frame.f_code))
+            recorder.called(frame.f_code)
+
+    sys.setprofile(profile)
+
+
 def version() -> str:
     """Return what decides how sources are compiled: implementation and exact version."""
     return f"{sys.implementation.name}-{sys.hexversion:x}"
@@ -285,6 +318,8 @@ def _install() -> None:
             recorder = Recorder(out, environ("LAE_ROOTS", ""), environ("LAE_WATCH", ""))
             sys.addaudithook(recorder.hook)
             recorder.start()
+            if environ("LAE_CALLS"):
+                _watch_calls(recorder)
     except _ANY:
         pass
 
