@@ -6,6 +6,7 @@ The runs made here are charged to the budget and kept, so that ``check`` and ``r
 from __future__ import annotations
 
 import hashlib
+import json
 import statistics
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -15,7 +16,7 @@ from lae_controller.change.evolve_blocks import find_blocks
 from lae_controller.change.normal_form import digest as digest_of
 from lae_controller.codec import decode, encode
 from lae_controller.config import Gate, Settings
-from lae_controller.errors import ConfigError, RefusedError
+from lae_controller.errors import ConfigError, LedgerError, RefusedError
 from lae_controller.evaluators import Evaluator, Measurement, Stage
 from lae_controller.evaluators.cascade import Plan
 from lae_controller.evaluators.leftovers import Leftovers, find_leftovers
@@ -146,13 +147,22 @@ def load_prepared(settings: Settings) -> Prepared | None:
 
     Raises:
         ConfigError: if settings that make metrics comparable were changed since.
+        LedgerError: if the file is there but is not what this version writes.
     """
-    value = read_json(settings.lae_dir / "base.json")
-    if value is None:
+    path = settings.lae_dir / "base.json"
+    if not path.exists():
         return None
-    _check_fixed(settings, value["fixed"])
-    snapshot = Snapshot.from_json(value["snapshot"])
-    return Prepared(snapshot, decode(Baseline, value["baseline"]))
+    try:
+        value = json.loads(path.read_bytes())
+        _check_fixed(settings, value["fixed"])
+        snapshot = Snapshot.from_json(value["snapshot"])
+        return Prepared(snapshot, decode(Baseline, value["baseline"]))
+    except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
+        raise LedgerError(
+            f"{path}: cannot be read ({type(error).__name__}: {error}); expected what `lae check` "
+            "of this version writes. Was it torn, or written by another version? Move "
+            f"{settings.lae_dir} away to begin anew, or use the version that wrote it"
+        ) from None
 
 
 def _check_fixed(settings: Settings, then: dict[str, Any]) -> None:

@@ -1,13 +1,14 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 from pathlib import Path
 
 import pytest
 
 from lae_controller import build, config
 from lae_controller.config import Gate
-from lae_controller.errors import ConfigError, RefusedError
+from lae_controller.errors import ConfigError, LedgerError, RefusedError
 from lae_controller.evaluators.baseline import Prepared
 from lae_controller.sandbox.launch import Lifelines
 
@@ -137,6 +138,19 @@ def test_a_project_that_was_mended_is_run_again(project: Path) -> None:
         prepare(settings)
     (project / "train.py").write_text(READ + "print('val_loss:', 2 / budget)\n")
     assert prepare(settings).baseline.metrics == (0.5, 0.5)
+
+
+@pytest.mark.parametrize("content", ["", "{", "[]", '{"fixed": {}}', '{"fixed": 3}'])
+def test_a_preparation_that_cannot_be_read_is_named(project: Path, content: str) -> None:
+    settings = config.load(project)
+    prepare(settings)
+    base = settings.lae_dir / "base.json"
+    value = json.loads(base.read_text())
+    del value["baseline"]["metrics"]
+    for damaged in (content, json.dumps(value)):
+        base.write_text(damaged)
+        with pytest.raises((LedgerError, ConfigError), match=r"base\.json|began with"):
+            prepare(settings)
 
 
 def test_malformed_markers_are_named_before_anything_runs(project: Path) -> None:
