@@ -58,6 +58,7 @@ def confirm(settings: Settings, *, yes: bool, say: Say) -> None:
     Raises:
         ConfigError: if there is nobody to ask.
     """
+    _refuse_too_small(settings)
     place = build.machine(settings)
     for line in plan(settings, place.concurrency, place.reason):
         say(line)
@@ -68,6 +69,17 @@ def confirm(settings: Settings, *, yes: bool, say: Say) -> None:
             "run: nothing was created yet, and there is no terminal to ask at; --yes begins"
         )
     click.confirm("Begin?", abort=True, err=True)
+
+
+def _refuse_too_small(settings: Settings) -> None:
+    """Refuse a total budget that the baseline alone would spend, before it does."""
+    runs, baseline = settings.total_budget.runs, settings.confirm.baseline_runs
+    begun = (settings.lae_dir / "base.json").exists()
+    if runs is not None and runs < baseline + 2 and not begun:
+        raise ConfigError(
+            f"total_budget is {runs}; expected at least {baseline + 2}: {baseline} runs of the "
+            "baseline (confirm.baseline_runs) and room for a child"
+        )
 
 
 def plan(settings: Settings, concurrency: int, reason: str) -> list[str]:

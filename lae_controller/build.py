@@ -5,18 +5,19 @@ from __future__ import annotations
 import importlib
 import shutil
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from typing import Any
 
 from lae_controller.children import Children
-from lae_controller.config import Settings, parse_size
+from lae_controller.config import Settings, parse_size, parse_total
 from lae_controller.errors import ConfigError, PrerequisiteError
-from lae_controller.evaluators.baseline import Prepared, load_prepared, prepare
+from lae_controller.evaluators.baseline import Prepared, load_prepared
 from lae_controller.evaluators.cascade import evaluate
 from lae_controller.evaluators.command import CommandEvaluator, Limits
+from lae_controller.evaluators.preparation import prepare
 from lae_controller.executors import EXECUTORS
-from lae_controller.files import make_folder, write_atomic
+from lae_controller.files import make_folder, read_json, write_atomic
 from lae_controller.ledger import Ledger
 from lae_controller.loop import DISK_FLOOR, Controller
 from lae_controller.machine.hardware import derive_concurrency, probe
@@ -148,7 +149,7 @@ def isolation_for(settings: Settings, snapshot: Snapshot, editable: tuple[str, .
     return Isolation(
         tier=tier,
         root=settings.root.resolve(),
-        hidden=settings.sandbox_dir,
+        hidden=settings.lae_dir,
         entries=snapshot.entries,
         editable=editable,
         entrypoint=script,
@@ -196,11 +197,14 @@ def view(settings: Settings, say: Say) -> RunView:
     Raises:
         ConfigError: if nothing was begun there yet.
     """
-    prepared = load_prepared(settings)
+    prepared = load_prepared(settings, strict=False)
     if prepared is None:
         raise ConfigError(
             f"{settings.lae_dir}: no run there yet; expected one. `lae run` begins it"
         )
+    session = read_json(settings.lae_dir / "session.json") or {}
+    if "total_budget" in session:
+        settings = replace(settings, total_budget=parse_total(session["total_budget"]))
     ledger = Ledger(settings.lae_dir, say)
     state = load_state(settings, ledger, search_for(settings), prepared.baseline, mend=False)
     return RunView(settings, prepared, state, ledger, Children(settings, prepared, Lifelines()))

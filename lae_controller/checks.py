@@ -12,11 +12,12 @@ from lae_controller.errors import RefusedError
 from lae_controller.evaluators.baseline import Baseline, Prepared
 from lae_controller.files import write_atomic
 from lae_controller.lock import ControllerLock
+from lae_controller.mutators.sources import PYTHON, YAML
 from lae_controller.sandbox.command import entrypoint, number_text
 from lae_controller.sandbox.launch import Lifelines
 from lae_controller.sandbox.tiers import probe_tiers
 from lae_controller.sandbox.view import Tier
-from lae_controller.session import NO_EFFECT, stop_signals
+from lae_controller.session import NO_EFFECT, begin_session, stop_signals
 from lae_controller.views.text import seconds_text, short
 
 Say = Callable[[str], None]
@@ -44,6 +45,7 @@ def run_checks(settings: Settings, *, force: bool, say: Say) -> list[Check]:
     """
     with ControllerLock(settings.lae_dir), stop_signals():
         lifelines = Lifelines()
+        begin_session(settings)
         try:
             prepared = build.prepared_run(settings, lifelines, say)
         finally:
@@ -61,6 +63,7 @@ def report(settings: Settings, prepared: Prepared) -> list[Check]:
         _machine(settings),
         _isolation(baseline),
         *_program(settings, prepared),
+        *_mutator(settings, baseline),
         _smoke(settings, baseline),
         _full(settings, baseline),
         _budget(settings, baseline),
@@ -114,6 +117,16 @@ def _program(settings: Settings, prepared: Prepared) -> list[Check]:
     return [Check("program", "ok", text), *notes]
 
 
+def _mutator(settings: Settings, baseline: Baseline) -> list[Check]:
+    """Refuse a program that the offline Mutator cannot edit at all."""
+    if any(path.endswith((*PYTHON, *YAML)) for path in baseline.editable):
+        return []
+    files = ", ".join(baseline.editable)
+    text = f"the offline Mutator edits Python, YAML and JSON; none of {files} is one of these"
+    forced = (settings.lae_dir / "forced").exists()
+    return [Check("mutator", "note" if forced else "refused", text)]
+
+
 def _smoke(settings: Settings, baseline: Baseline) -> Check:
     budget = number_text(baseline.smoke_budget)
     if baseline.smoke_metric is None:
@@ -157,6 +170,13 @@ def _estimate(settings: Settings, baseline: Baseline) -> Check:
         return Check("estimate", "ok", f"about {count:.0f} children a slot in {total}")
     concurrency = build.machine(settings).concurrency
     left = total.runs - budget.reserve - baseline.charge
+    if left < plan.smoke_charge + 1.0:
+        forced = (settings.lae_dir / "forced").exists()
+        text = (
+            f"{total.runs} full runs leave no room for a single child: the baseline cost "
+            f"{baseline.charge:.1f} and {budget.reserve:g} are kept in reserve. Raise total_budget"
+        )
+        return Check("estimate", "note" if forced else "refused", text)
     seconds = max(0.0, left) * baseline.full_seconds / concurrency
     text = f"about {seconds_text(seconds)} for {left:.1f} more full runs, {concurrency} at a time"
     return Check("estimate", "ok", f"{text}; the offline Mutator costs nothing")

@@ -19,7 +19,7 @@ from lae_controller.change.suspicion import suspicious_change
 from lae_controller.change.syntax import check_syntax
 from lae_controller.codec import encode
 from lae_controller.config import Settings
-from lae_controller.errors import ChildError, DiffError, PrerequisiteError
+from lae_controller.errors import ChildError, DiffError, LedgerError, PrerequisiteError
 from lae_controller.evaluators import Interrupted
 from lae_controller.evaluators.baseline import Prepared
 from lae_controller.files import make_folder, remove_tree, write_atomic, write_json
@@ -83,6 +83,12 @@ class Children:
     def files(self, child_id: str) -> Files:
         """Return the editable and added files of a frozen program."""
         known = self._files.get(child_id)
+        if known is None and not self.directory(child_id).is_dir():
+            raise LedgerError(
+                f"{self.directory(child_id)}: this program's directory is gone, but it is in the "
+                "archive; expected it there. Put it back from a copy, or move "
+                f"{self._lae} away to begin anew"
+            )
         if known is None:
             known = read_program(
                 self.directory(child_id), self._prepared.snapshot, self._prepared.baseline.editable

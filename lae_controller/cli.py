@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -32,23 +33,26 @@ def main() -> None:
 
 
 def _run() -> int:
+    code = 0
     try:
         cli.main(standalone_mode=False)
     except click.exceptions.Exit as error:
-        return error.exit_code
+        code = error.exit_code
     except click.ClickException as error:
         error.show()
-        return 2
+        code = 2
     except LaeError as error:
         _say(f"lae: {error}")
-        return error.exit_code
+        code = error.exit_code
     except (KeyboardInterrupt, click.Abort):
-        _say("lae: interrupted")
-        return 130
+        _say("lae: interrupted; what was finished is kept, and the same command goes on from there")
+        code = 130
     except BrokenPipeError:
         sys.stderr.close()
-        return 0
-    return 0
+    except OSError as error:
+        _say(f"lae: {error.filename or 'the system'}: {error.strerror or error}")
+        code = 3
+    return code
 
 
 def _say(text: str) -> None:
@@ -108,7 +112,7 @@ def init(directory: Path, yes: bool, settings: tuple[str, ...], as_json: bool) -
             return
     if yes or (person and click.confirm(f"Write {found.path}?", err=True)):
         initialise.write(found)
-        _say(f"lae: wrote {found.path}; `lae check {directory}` tries it")
+        _say(f"lae: wrote {found.path}; `lae check {shlex.quote(str(directory))}` tries it")
         return
     needed = f"; still unknown: {', '.join(found.missing)}" if found.missing else ""
     _say(f"lae: nothing was written{needed}. --set KEY=VALUE sets a line, --yes writes the file")
@@ -178,7 +182,10 @@ def run(
 @_JSON
 def status(path: Path, as_json: bool) -> None:
     """Show what is running, the progress, the best so far and the spend."""
-    value = _status(path)
+    from lae_controller import config
+    from lae_controller.views import inspect
+
+    value = inspect.before_children(config.load(path)) or _status(path)
     _print(value, "\n".join(f"{key:<12} {item}" for key, item in value.items()), as_json=as_json)
 
 
@@ -253,6 +260,8 @@ def export(child_id: str, path: Path, output: Path | None) -> None:
     if output is None:
         sys.stdout.buffer.write(patch)
         return
+    if not output.resolve().parent.is_dir():
+        raise ConfigError(f"-o {output}: there is no such folder; expected one to write into")
     write_atomic(output, patch)
     _say(f"lae: wrote {output}; `git apply {output}` in the project takes it")
 

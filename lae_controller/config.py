@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
@@ -16,6 +16,7 @@ from lae_controller.validation import validate
 from lae_controller.yaml_text import load_yaml
 
 FILE_NAME = "loop.run.yaml"
+_ALIASES = {"openevolve": "islands"}
 _UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 
 
@@ -189,7 +190,7 @@ class Settings:
             "metric_pattern": self.metric_pattern,
             "metric_file": self.metric_file,
             "env": dict(self.env),
-            "algorithm": self.evolution.algorithm,
+            "algorithm": _ALIASES.get(self.evolution.algorithm, self.evolution.algorithm),
             "num_islands": self.evolution.num_islands,
             "num_bins": self.evolution.num_bins,
             "migration_interval": self.evolution.migration_interval,
@@ -217,15 +218,32 @@ def find_config(path: Path) -> Path:
         return path.resolve()
     if (path / FILE_NAME).is_file():
         return (path / FILE_NAME).resolve()
-    note = path / "project"
-    if note.is_file():
-        config = Path(note.read_text(encoding="utf-8").strip())
-        if config.is_file():
+    for config in _of_run(path):
+        if config.is_file() and _lae_of(config) == path.resolve():
             return config.resolve()
     raise ConfigError(
         f"{path}: no {FILE_NAME} there; expected that file, a directory that holds one or the lae/ "
         f"directory of a run. `lae init {path if path.is_dir() else '.'}` proposes one"
     )
+
+
+def _of_run(path: Path) -> Iterator[Path]:
+    """Yield where the file of a run's ``lae/`` directory may be: as noted, or above it."""
+    note = path / "project"
+    if note.is_file():
+        yield Path(note.read_text(encoding="utf-8").strip())
+        yield from (parent / FILE_NAME for parent in path.resolve().parents[:4])
+
+
+def _lae_of(config: Path) -> Path | None:
+    """Return the ``lae/`` directory that a file means; None if it cannot be told.
+
+    A run that was copied or moved with its project must not be taken for the original's.
+    """
+    try:
+        return load(config).lae_dir
+    except ConfigError:
+        return None
 
 
 def load(path: Path) -> Settings:
@@ -235,11 +253,19 @@ def load(path: Path) -> Settings:
         ConfigError: if the file cannot be read or a setting is not what the schema allows.
     """
     path = find_config(path)
+    return parse(read_text(path), path)
+
+
+def read_text(path: Path) -> str:
+    """Return the text of a settings file.
+
+    Raises:
+        ConfigError: if it cannot be read, or is not UTF-8.
+    """
     try:
-        text = path.read_text(encoding="utf-8")
+        return path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f"{path}: cannot be read ({error}); expected a UTF-8 text file") from None
-    return parse(text, path)
 
 
 def parse(text: str, path: Path) -> Settings:
@@ -277,7 +303,7 @@ def _typed(values: dict[str, Any], path: Path) -> Settings:
         direction=Direction(values["metric_direction"]),
         gate=Gate(values["gate"]),
         budget=float(values["budget"]),
-        total_budget=_total_budget(values["total_budget"]),
+        total_budget=parse_total(values["total_budget"]),
         env={key: _env_text(value) for key, value in values.get("env", {}).items()},
         **plain,
         **sections,
@@ -297,7 +323,12 @@ def _env_text(value: object) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def _total_budget(value: int | str) -> TotalBudget:
+def parse_total(value: int | str) -> TotalBudget:
+    """Read a total budget: a number of full runs, or a duration.
+
+    Raises:
+        ConfigError: if it is neither.
+    """
     if isinstance(value, int):
         return TotalBudget(runs=value, seconds=None)
     return TotalBudget(runs=None, seconds=parse_duration(value))
@@ -312,7 +343,10 @@ def parse_duration(text: str) -> float:
     if not re.fullmatch(r"(?:\d+(?:\.\d+)?[smhd])+", text):
         raise ConfigError(f"{text!r} is not a duration; expected a form such as 90m, 8h or 1h30m")
     parts = re.findall(r"(\d+(?:\.\d+)?)([smhd])", text)
-    return sum(float(number) * _UNITS[unit] for number, unit in parts)
+    seconds = sum(float(number) * _UNITS[unit] for number, unit in parts)
+    if seconds <= 0:
+        raise ConfigError(f"{text!r} is no time at all; expected a duration above 0")
+    return seconds
 
 
 def parse_size(text: str) -> int:
@@ -332,8 +366,8 @@ def parse_size(text: str) -> int:
 def _check_together(settings: Settings) -> None:
     """Check what one schema line cannot say: settings against each other."""
     where = settings.path.name
-    if settings.memory_limit is not None:
-        parse_size(settings.memory_limit)
+    if settings.memory_limit is not None and not parse_size(settings.memory_limit):
+        raise ConfigError(f"{where}: memory_limit is {settings.memory_limit!r}; expected above 0")
     runs = settings.total_budget.runs
     if runs is not None and settings.reserve is not None and settings.reserve >= runs:
         raise ConfigError(
@@ -350,11 +384,18 @@ def _check_together(settings: Settings) -> None:
             f"{where}: editable_files holds the notebook {notebooks[0]}; expected source files. "
             f"`jupyter nbconvert --to script {notebooks[0]}` exports it to .py"
         )
-    for path in settings.editable_files:
+    inside = [("editable_files", path) for path in settings.editable_files]
+    if settings.metric_file is not None:
+        inside.append(("metric_file", settings.metric_file))
+    for key, path in inside:
         if Path(path).is_absolute() or ".." in Path(path).parts:
-            raise ConfigError(
-                f"{where}: editable_files holds {path!r}; expected a path inside the project"
-            )
+            raise ConfigError(f"{where}: {key} holds {path!r}; expected a path inside the project")
+    shares = settings.evolution.selection
+    if not shares.global_best + shares.island_best + shares.by_rank + shares.uniform > 0:
+        raise ConfigError(
+            f"{where}: evolution.selection has no share above 0; expected at least one of "
+            "global_best, island_best, by_rank, uniform"
+        )
     needs_key = settings.gate is Gate.EPOCHS and "{budget}" not in settings.run_cmd
     if needs_key and settings.budget_key is None:
         raise ConfigError(

@@ -11,7 +11,7 @@ from typing import Any
 
 from lae_controller.bindings import Proposal, ask_missing, click_ask, infer, known_keys
 from lae_controller.bindings.proposal import read_value, with_settings
-from lae_controller.config import FILE_NAME, Settings, parse
+from lae_controller.config import FILE_NAME, Settings, parse, read_text
 from lae_controller.errors import ConfigError
 from lae_controller.files import write_atomic
 from lae_controller.machine.hardware import probe
@@ -72,7 +72,7 @@ def _new(path: Path, proposal: Proposal) -> Draft:
 
 def _existing(path: Path, given: Mapping[str, str]) -> Draft:
     """Lay assignments over a file, touching nothing but their values."""
-    text = path.read_text(encoding="utf-8")
+    text = read_text(path)
     known = known_keys(load_schema("run"))
     for key, value in given.items():
         kinds = known.get(key) or known.get(f"{key.rpartition('.')[0]}.*")
@@ -91,7 +91,7 @@ def _with(text: str, key: str, spelled: str) -> str:
         return set_scalar(text, key, spelled, FILE_NAME)
     except ConfigError:
         section, _, name = key.rpartition(".")
-        values = load_yaml(text, FILE_NAME)
+        values = load_yaml(text, FILE_NAME) or {}
         if section in values or key in values:
             raise ConfigError(
                 f"--set {key}: {FILE_NAME} holds it in a form that cannot be changed in place; "

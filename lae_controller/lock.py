@@ -33,7 +33,8 @@ class ControllerLock:
         """
         make_folder(self._folder)
         try:
-            self._lock.acquire(timeout=0)
+            # A moment's patience: `lae status` looks by taking the lock, and lets go at once.
+            self._lock.acquire(timeout=0.3, poll_interval=0.02)
         except Timeout:
             raise LockedError(_held(self._folder, holder(self._folder))) from None
         except OSError as error:

@@ -33,6 +33,7 @@ from lae_controller.program import (
     Record,
     Status,
     child_id,
+    is_baseline,
     parse_child_id,
 )
 from lae_controller.results import Result
@@ -60,7 +61,7 @@ class Controller:
         self._observe = parts.observe
         self._plan = self.baseline.plan(self.settings)
         self.budget = Budget(self.settings, self.baseline, self._plan.smoke_charge)
-        self._earlier = self.state.elapsed
+        self._earlier = max(self.state.elapsed, self.baseline.seconds)
         self._began = time.monotonic()
         self._mutators = ThreadPoolExecutor(max_workers=self.executor.capacity())
         self._products = Products(self.settings.lae_dir, self.settings.keep)
@@ -73,6 +74,9 @@ class Controller:
         self._concurrency.note_configured()
         if not self.state.gen_size or (self.state.gen == 0 and not self.state.generation_done):
             self._generation_zero()
+        for child in self.state.told:
+            if is_baseline(child):
+                self.children.build_baseline(child)  # a run may have come without its programs
         begun = False
         while (stop := self._next_stop()) is None:
             begun = True

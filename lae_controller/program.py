@@ -93,6 +93,12 @@ def parse_child_id(text: str) -> tuple[int, int, int]:
     return gen, island, slot
 
 
+def is_baseline(identifier: str) -> bool:
+    """Say whether an id is the baseline's on some island: slot 0 of generation 0."""
+    gen, _, slot = parse_child_id(identifier)
+    return gen == 0 and slot == 0
+
+
 def sort_key(identifier: str) -> tuple[int, int, int]:
     """Order ids by generation, slot, then island: the tie-break everywhere."""
     gen, island, slot = parse_child_id(identifier)

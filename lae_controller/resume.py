@@ -26,7 +26,7 @@ from lae_controller.program import (
     Reason,
     Record,
     Status,
-    parse_child_id,
+    is_baseline,
     sort_key,
 )
 from lae_controller.search import Search
@@ -113,7 +113,7 @@ def _from_views(
     baseline_measures = next(
         (m for child, m in placed.items() if child == BASELINE_ID), _baseline_measures(baseline)
     )
-    seen = [m for child, m in placed.items() if not _is_baseline(child)]
+    seen = [m for child, m in placed.items() if not is_baseline(child)]
     return [
         {
             "event": "restored",
@@ -125,11 +125,6 @@ def _from_views(
             "ordinal": len(asked),
         }
     ]
-
-
-def _is_baseline(child_id: str) -> bool:
-    gen, _, slot = parse_child_id(child_id)
-    return gen == 0 and slot == 0
 
 
 def _baseline_measures(baseline: Baseline) -> Measures:
@@ -192,7 +187,7 @@ def _reason_of(row: HistoryRow) -> Reason | None:
 
 def _charge(row: HistoryRow, settings: Settings, baseline: Baseline) -> float:
     """Return what a child must have cost, from its row alone."""
-    if row.gen == 0 and _is_baseline(row.child_id):
+    if row.gen == 0 and is_baseline(row.child_id):
         return baseline.charge if row.child_id == BASELINE_ID else 0.0
     smoke = settings.smoke_charge
     return smoke if row.status == Status.SMOKE_DROPPED.value else smoke + 1.0

@@ -14,7 +14,7 @@ from lae_controller.config import Settings
 from lae_controller.errors import ConfigError, RefusedError
 from lae_controller.evaluators import Interrupted
 from lae_controller.evaluators.baseline import Prepared, load_prepared
-from lae_controller.files import write_atomic
+from lae_controller.files import write_atomic, write_json
 from lae_controller.ledger import Ledger
 from lae_controller.lock import ControllerLock
 from lae_controller.program import Placement
@@ -43,6 +43,7 @@ def run_search(settings: Settings, say: Say) -> tuple[Stop, str]:
     """
     with ControllerLock(settings.lae_dir), stop_signals():
         lifelines = Lifelines()
+        begin_session(settings)
         try:
             prepared = build.prepared_run(settings, lifelines, say)
             refuse_ineffective(settings, prepared)
@@ -58,6 +59,14 @@ def run_search(settings: Settings, say: Say) -> tuple[Stop, str]:
             lifelines.end_all()
         summary = summarise(settings, prepared.baseline, controller.state)
         return stop, synthesis(summary, prepared.baseline, settings)
+
+
+def begin_session(settings: Settings) -> None:
+    """Forget a request to stop that was meant for an earlier session; note this one's budget."""
+    (settings.lae_dir / "stop").unlink(missing_ok=True)
+    total = settings.total_budget
+    value = total.runs if total.runs is not None else f"{total.seconds:g}s"
+    write_json(settings.lae_dir / "session.json", {"total_budget": value})
 
 
 def accept(settings: Settings, child_id: str, say: Say) -> Placement:

@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -175,14 +176,90 @@ def test_the_tree_shows_nothing_but_the_sandbox_ignoring_itself(run: Path) -> No
 
 
 def test_detach_returns_and_the_run_goes_on(project: Path) -> None:
-    import time
-
     done = lae("run", str(project), "--yes", "--detach", "--total-budget", "5")
     assert done.returncode == 0
     until = time.monotonic() + 60
     while "total budget" not in Path(done.stdout.strip()).read_text():
         assert time.monotonic() < until
         time.sleep(0.1)
+
+
+def test_a_total_given_as_a_flag_is_what_status_shows(project: Path) -> None:
+    done = lae("run", str(project), "--yes", "--json", "--total-budget", "5")
+    assert json.loads(done.stdout)["total"] == 5
+    assert json.loads(lae("status", str(project), "--json").stdout)["total"] == 5
+
+
+def test_a_total_that_the_baseline_alone_would_spend_is_refused(project: Path) -> None:
+    done = lae("run", str(project), "--yes", "--total-budget", "2")
+    assert done.returncode == 2
+    assert "total_budget is 2; expected at least 4" in done.stderr
+    assert not (project / "sandbox").exists()
+
+
+def test_a_run_can_be_looked_at_although_a_setting_was_changed(run: Path, tmp_path: Path) -> None:
+    import shutil
+
+    copied = tmp_path / "copied"
+    shutil.copytree(run, copied, symlinks=True)
+    path = copied / "loop.run.yaml"
+    path.write_text(path.read_text().replace("budget: 4", "budget: 8", 1))
+    assert lae("best", str(copied)).returncode == 0
+    refused = lae("run", str(copied), "--yes")
+    assert refused.returncode == 2
+    assert "budget is 8.0, but this run began with 4.0" in refused.stderr
+
+
+def test_status_speaks_of_a_run_that_is_still_at_its_baseline(project: Path) -> None:
+    script = (project / "train.py").read_text()
+    (project / "train.py").write_text("import time\ntime.sleep(3)\n" + script)
+    started = subprocess.Popen(
+        [sys.executable, "-m", "lae_controller", "run", str(project), "--yes"],
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    until = time.monotonic() + 20
+    while not (project / "sandbox/lae/controller.json").exists():
+        assert time.monotonic() < until
+        time.sleep(0.02)
+    found = json.loads(lae("status", str(project), "--json").stdout)
+    started.terminate()
+    assert started.wait() == 130
+    assert (found["running"], found["phase"]) == (True, "baseline")
+
+
+def test_the_sandbox_may_lie_in_the_project_itself(project: Path) -> None:
+    with (project / "loop.run.yaml").open("a") as stream:
+        stream.write("sandbox_root: .\n")
+    assert lae("run", str(project), "--yes", "--total-budget", "5").returncode == 0
+    assert not (project / "lae" / "base" / "lae").exists()
+
+
+def test_a_program_that_no_mutator_can_edit_is_refused(project: Path) -> None:
+    (project / "notes.txt").write_text("rate 0.5\n")
+    text = (project / "loop.run.yaml").read_text().replace("[model.py]", "[notes.txt]")
+    (project / "loop.run.yaml").write_text(text)
+    done = lae("check", str(project))
+    assert done.returncode == 5
+    assert "none of notes.txt" in done.stderr
+
+
+def test_data_that_is_not_there_is_named(project: Path) -> None:
+    with (project / "loop.run.yaml").open("a") as stream:
+        stream.write("data_paths: [nowhere]\n")
+    done = lae("check", str(project))
+    assert done.returncode == 2
+    assert "data_paths holds 'nowhere'" in done.stderr
+
+
+@pytest.mark.parametrize(("content", "said"), [(b"\xff\xfe", "UTF-8"), (b"", "is missing")])
+def test_init_on_a_file_that_is_none_says_so(project: Path, content: bytes, said: str) -> None:
+    (project / "loop.run.yaml").write_bytes(content)
+    done = lae("init", str(project), "--set", "budget=3")
+    assert done.returncode == 2
+    assert said in done.stderr or "holds no mapping" in done.stderr
+    assert "Traceback" not in done.stderr
 
 
 # -- init ----------------------------------------------------------------------------------------

@@ -46,6 +46,10 @@ def test_required_keys_are_typed() -> None:
         ("env: [1]", "env is .1.; expected a mapping"),
         ("confirm: {baseline_runs: 2.5}", "confirm.baseline_runs is 2.5; expected an integer"),
         ("budget: 5", "loop.run.yaml:8: found duplicate key"),
+        ("metric_file: /tmp/m.json", "metric_file holds '/tmp/m.json'; expected a path inside"),
+        ("metric_file: ../m.json", "metric_file holds '../m.json'; expected a path inside"),
+        ("memory_limit: 0GiB", "memory_limit is '0GiB'; expected above 0"),
+        ("evolution: {selection: {global_best: 0, island_best: 0}}", "no share above 0"),
     ],
 )
 def test_a_wrong_setting_is_named(extra: str, message: str) -> None:
@@ -73,9 +77,9 @@ def test_durations(text: str, seconds: float) -> None:
     assert parse(base=base).total_budget == config.TotalBudget(None, seconds)
 
 
-@pytest.mark.parametrize("text", ["", "m", "90", "8 h", "-3m", "1y"])
+@pytest.mark.parametrize("text", ["", "m", "90", "8 h", "-3m", "1y", "0s", "0m0s"])
 def test_what_is_no_duration(text: str) -> None:
-    with pytest.raises(ConfigError, match="not a duration"):
+    with pytest.raises(ConfigError, match="duration"):
         config.parse_duration(text)
 
 
@@ -120,12 +124,22 @@ def test_number_of_generations_is_rounded_up() -> None:
 def test_a_config_is_found_by_file_folder_or_run(tmp_path: Path) -> None:
     path = tmp_path / "loop.run.yaml"
     path.write_text(BASE)
-    run = tmp_path / "elsewhere" / "lae"
+    run = tmp_path / "sandbox" / "lae"
     run.mkdir(parents=True)
     (run / "project").write_text(f"{path}\n")
     assert {config.find_config(p) for p in (path, tmp_path, run)} == {path.resolve()}
     with pytest.raises(ConfigError, match="lae init"):
-        config.find_config(tmp_path / "elsewhere")
+        config.find_config(tmp_path / "sandbox")
+
+
+def test_a_copied_or_moved_run_is_its_own_project_s(tmp_path: Path) -> None:
+    original, copied = tmp_path / "a", tmp_path / "b"
+    for root in (original, copied):
+        (root / "sandbox" / "lae").mkdir(parents=True)
+        (root / "loop.run.yaml").write_text(BASE)
+        (root / "sandbox" / "lae" / "project").write_text(f"{original / 'loop.run.yaml'}\n")
+    found = config.find_config(copied / "sandbox" / "lae")
+    assert found == (copied / "loop.run.yaml").resolve()
 
 
 def test_the_example_shows_every_key_and_is_valid() -> None:

@@ -272,10 +272,73 @@ def test_a_second_controller_is_turned_away_at_once(copied: Path) -> None:
 
 def test_being_asked_to_stop(copied: Path) -> None:
     larger = replace(config.load(copied), total_budget=config.TotalBudget(30, None))
+    told = len(rows(copied))
+
+    def say(line: str) -> None:
+        if line.startswith("gen "):
+            (lae(copied) / "stop").write_text("asked\n")
+
+    stop, _ = session.run_search(larger, say)
+    assert stop.reason == "asked"
+    assert told < len(rows(copied)) <= told + 2
+    assert not (lae(copied) / "stop").exists()
+
+
+def test_a_request_to_stop_does_not_outlive_its_session(copied: Path) -> None:
+    larger = replace(config.load(copied), total_budget=config.TotalBudget(13, None))
     (lae(copied) / "stop").write_text("asked\n")
     stop, _ = session.run_search(larger, print)
-    assert stop.reason == "asked"
-    assert not (lae(copied) / "stop").exists()
+    assert stop.reason == "budget"
+
+
+@pytest.mark.parametrize("gone", ["base.json", "base", "programs"])
+def test_what_a_run_cannot_do_without_is_named(copied: Path, gone: str) -> None:
+    path = lae(copied) / gone
+    before = (lae(copied) / "journal.jsonl").read_bytes()
+    if path.is_dir():
+        shutil.rmtree(path)
+    else:
+        path.unlink()
+    run = subprocess.run(
+        [
+            sys.executable,
+            "-m",
+            "lae_controller",
+            "run",
+            str(copied),
+            "--yes",
+            "--total-budget",
+            "20",
+        ],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "PYTHONPATH": str(Path(__file__).resolve().parents[1])},
+        check=False,
+    )
+    assert run.returncode == 4, run.stderr
+    assert "Put it back" in run.stderr
+    assert (lae(copied) / "journal.jsonl").read_bytes()[: len(before)] == before
+
+
+def test_under_a_time_budget_all_runs_get_the_same_time(project: Path) -> None:
+    """A program that trains until it is told to stop: a longer run would score better."""
+    (project / "train.py").write_text(
+        "import signal, sys, time, model\n"
+        "began = time.monotonic()\n"
+        "def end(*_):\n"
+        "    print('val_loss:', 1000 - round(time.monotonic() - began)); sys.exit(0)\n"
+        "signal.signal(signal.SIGTERM, end)\n"
+        "time.sleep(60)\n"
+    )
+    text = (project / "loop.run.yaml").read_text()
+    text = text.replace("gate: epochs", "gate: time").replace(" --epochs {budget}", "")
+    text = text.replace("budget: 4", "budget: 1", 1).replace("total_budget: 10", "total_budget: 4")
+    (project / "loop.run.yaml").write_text(text)
+    session.run_search(config.load(project), print)
+    view = build.view(config.load(project), print)
+    assert view.prepared.baseline.metrics == (994.0, 994.0)
+    metrics = {row.full_metric for row in rows(project) if row.full_metric is not None}
+    assert metrics == {994.0}
 
 
 # -- damaged ledgers -----------------------------------------------------------------------------

@@ -168,6 +168,7 @@ def baseline(*metrics: float) -> Baseline:
         budget_effect=True,
         outputs=(),
         charge=3.25,
+        seconds=12.0,
         notes=(),
         artifacts=Artifacts(),
     )

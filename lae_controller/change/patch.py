@@ -17,8 +17,13 @@ def unified(old: Path, new: Path, paths: Iterable[str], prefix: str = "") -> byt
         paths: files to compare; one that ``old`` lacks is a new file.
         prefix: put before every path, such as ``models/`` for a project inside a repository.
     """
-    parts = [_one(old / path, new / path, prefix + path) for path in sorted(paths)]
+    parts = [_one(old / path, new / path, _as_bytes(prefix + path)) for path in sorted(paths)]
     return "".join(parts).encode("latin-1")
+
+
+def _as_bytes(name: str) -> str:
+    """Return a name as its UTF-8 bytes, one character each, like the contents."""
+    return name.encode("utf-8", "surrogateescape").decode("latin-1")
 
 
 def _one(old: Path, new: Path, name: str) -> str:

@@ -42,6 +42,7 @@ class Measurement:
         reason, detail: why it failed.
         params: trainable parameters, if the run reported them.
         seconds: wall-clock, measured outside the run.
+        stopped: whether SIGTERM was sent at the limit.
         metric_lines: how many lines of the output held the metric.
         suspect: what calls for a look before the metric is believed; empty if nothing does.
         tier: the isolation it ran under.
@@ -57,6 +58,7 @@ class Measurement:
     detail: str = ""
     params: int | None = None
     seconds: float = 0.0
+    stopped: bool = False
     metric_lines: int = 0
     suspect: str = ""
     tier: str = ""

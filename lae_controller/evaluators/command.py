@@ -74,7 +74,13 @@ class CommandEvaluator:
         place = folder / stage.name
         make_folder(folder)
         wait_for_warden(place)
-        key = {"digest": digest, "budget": stage.budget, "seed": stage.seed}
+        key = {
+            "digest": digest,
+            "budget": stage.budget,
+            "seed": stage.seed,
+            "run_cmd": self._settings.run_cmd,
+            "env": dict(self._settings.env),
+        }
         log = place / "output.log"
         ended = read_outcome(log.with_suffix(".exit.json"))
         if ended is None or ended.why == "lifeline" or read_json(place / "key.json") != key:
@@ -136,6 +142,7 @@ class CommandEvaluator:
             detail=detail,
             params=find_params(raw, settings.params_pattern),
             seconds=ended.seconds,
+            stopped=ended.termed,
             metric_lines=reading.count,
             suspect=_suspect(stage, reading),
             tier=self._isolation.tier.value,

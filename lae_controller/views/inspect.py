@@ -8,6 +8,7 @@ from typing import Any
 from lae_controller import results
 from lae_controller.build import RunView
 from lae_controller.change.patch import repository_prefix, unified
+from lae_controller.config import Settings
 from lae_controller.errors import ConfigError
 from lae_controller.ledger import HistoryRow
 from lae_controller.lock import holder, is_held
@@ -41,6 +42,14 @@ def status(view: RunView) -> dict[str, Any]:
         "last_stop": state.last_stop,
         "disk_bytes": _size(view),
     }
+
+
+def before_children(settings: Settings) -> dict[str, Any] | None:
+    """Return the status of a run whose controller is still at its baseline; None if it is not."""
+    if (settings.lae_dir / "base.json").exists() or not is_held(settings.lae_dir):
+        return None
+    pid = holder(settings.lae_dir).get("pid")
+    return {"running": True, "pid": pid, "phase": "baseline", "children": 0}
 
 
 def _size(view: RunView) -> int:

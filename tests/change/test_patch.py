@@ -26,6 +26,7 @@ OLD = {
     "latin.py": b"# -*- coding: latin-1 -*-\n# r\xe9seau\nLR = 0.1\n",
     "bare.py": b"X = 1",
     "same.py": b"S = 1\n",
+    "mod\u00e8le \u6a21.py": b"U = 1\n",
 }
 NEW = {
     "model.py": b"LR = 0.05\nDEPTH = 2\n",
@@ -35,10 +36,11 @@ NEW = {
     "same.py": b"S = 1\n",
     "pkg/new.py": b"N = 1\n",
     "newbare.py": b"N = 2",
+    "mod\u00e8le \u6a21.py": b"U = 2\n",
 }
 
 
-@pytest.mark.parametrize("inside", ["", "models/digits"])
+@pytest.mark.parametrize("inside", ["", "models/digits", "\u00fcbung/sub dir"])
 def test_git_apply_gives_the_same_bytes(tmp_path: Path, inside: str) -> None:
     repository = tmp_path / "user"
     root = repository / inside
