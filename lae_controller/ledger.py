@@ -235,6 +235,10 @@ class Ledger:
             self._cut(path, raw, torn)
         return rows
 
+    def holds(self, path: Path, expected: bytes) -> bool:
+        """Say whether a view is byte for byte what is expected."""
+        return path.exists() and path.read_bytes() == expected
+
     def mend_view(self, path: Path, expected: bytes, what: str) -> None:
         """Make a view equal to what the journal says, keeping a copy of what was there."""
         there = path.read_bytes() if path.exists() else None

@@ -44,19 +44,39 @@ def load_state(
     Raises:
         LedgerError: if a ledger is damaged beyond a torn last line.
     """
+    events = ledger.read_journal(mend=mend)
+    if events is not None:
+        state = fold(ledger, search, events)
+        _check_views(settings, ledger, state, mend=mend)
+        return state
     rows = ledger.read_history(mend=mend)
     elites = ledger.read_archive(mend=mend)
-    events = ledger.read_journal(mend=mend)
-    if events is None:
-        events = _from_views(settings, rows or [], elites or [], baseline)
-        if events and mend:
-            ledger.append(events)
+    events = _from_views(settings, rows or [], elites or [], baseline)
+    if events and mend:
+        ledger.append(events)
     state = fold(ledger, search, events)
-    if mend and state.rows:
-        ledger.mend_view(ledger.history, history_bytes(state.rows), f"{len(state.rows)} rows")
-        archive = archive_rows(state.search, settings.evolution.num_islands)
-        ledger.mend_view(ledger.archive, archive_bytes(archive), f"{len(archive)} elites")
+    _check_views(settings, ledger, state, mend=mend)
     return state
+
+
+def _check_views(settings: Settings, ledger: Ledger, state: RunState, *, mend: bool) -> None:
+    """Compare the views with the state, and rebuild them if they differ.
+
+    A view that differs is read first: what is neither torn nor stale but does not parse at all
+    is for a person to look at.
+
+    Raises:
+        LedgerError: if a view does not parse.
+    """
+    archive = archive_rows(state.search, settings.evolution.num_islands)
+    history_text, archive_text = history_bytes(state.rows), archive_bytes(archive)
+    if not ledger.holds(ledger.history, history_text):
+        ledger.read_history(mend=mend)
+    if not ledger.holds(ledger.archive, archive_text):
+        ledger.read_archive(mend=mend)
+    if mend and state.rows:
+        ledger.mend_view(ledger.history, history_text, f"{len(state.rows)} rows")
+        ledger.mend_view(ledger.archive, archive_text, f"{len(archive)} elites")
 
 
 def fold(ledger: Ledger, search: Search, events: list[Event]) -> RunState:

@@ -195,7 +195,8 @@ def _likely_scripts(project: Project) -> list[_Candidate]:
     for path in project.scripts:
         text = project.text(path)
         guarded = "__main__" in text
-        if not guarded and not (path.count("/") == 0 and _TRAINS.search(text)):
+        named = PurePosixPath(path).stem.lower() == "train"
+        if not guarded and not named and not (path.count("/") == 0 and _TRAINS.search(text)):
             continue
         weight = _name_weight(project, path) - 6 * path.count("/") + (3 if guarded else 0)
         if weight > 0:
