@@ -73,9 +73,13 @@ def _same(data: Any) -> Any:
 def _of_dataclass(kind: type) -> _Decoder:
     hints = typing.get_type_hints(kind)
     fields = [(f.name, _decoder(hints[f.name])) for f in dataclasses.fields(kind)]
+    readers = [(name, None if read is _same else read) for name, read in fields]
 
     def build(data: Any) -> Any:
-        return kind(**{name: read(data[name]) for name, read in fields if name in data})
+        try:  # by position and complete: the usual case, and a journal has many
+            return kind(*[data[n] if read is None else read(data[n]) for n, read in readers])
+        except KeyError:
+            return kind(**{name: read(data[name]) for name, read in fields if name in data})
 
     return build
 
