@@ -240,12 +240,12 @@ class Children:
         before = self.files(asked.parent_id)
         editable = self._prepared.baseline.editable
         if change.strip():
+            write_atomic(self._lae / "results" / f"{asked.child_id}.diff", change)
             applied = apply_change(before, change, editable=self._may_change(before))
             self._refuse_harness(applied.added)
             for path in (*applied.changed, *applied.added):
                 make_folder((directory / path).parent)
                 write_source(directory / path, applied.files[path])
-            write_atomic(self.folder(asked.child_id) / "change.diff", change)
         check_bounds(directory, self._prepared.snapshot, self._lae / "base", editable)
         after = read_program(directory, self._prepared.snapshot, editable)
         self._check_change(before, after)

@@ -118,6 +118,8 @@ def test_what_is_kept_of_a_child(finished: Path) -> None:
     assert result["metric"] == row.full_metric
     assert result["approach_summary"]
     assert "val_loss" in result["artifacts"]["log_tail"]
+    change = (lae(finished) / "results" / f"{row.child_id}.diff").read_text()
+    assert "<<<<<<< SEARCH" in change
     assert list((lae(finished) / "runs").iterdir()) == []
     assert list((lae(finished) / "tasks").iterdir()) == []
 
