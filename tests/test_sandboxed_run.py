@@ -26,6 +26,7 @@ from lae_controller.parts import Parts
 from lae_controller.program import Intervention, Mutation, Reason, Record
 from lae_controller.resume import load_state
 from lae_controller.sandbox.launch import Lifelines
+from lae_controller.sandbox.tiers import Tier, probe_tiers
 
 HERE = Path(__file__).resolve().parents[1]
 
@@ -47,6 +48,8 @@ def block(search: str, replace_with: str, path: str = "model.py") -> str:
 
 def one_generation(project: Path, *changes: str, isolation: str = "auto") -> list[Record]:
     """Evaluate these changes of the baseline as one generation; returns their records."""
+    if isolation != "auto" and not probe_tiers().works(Tier(isolation)):
+        pytest.skip(f"{isolation} does not work on this machine")
     settings = replace(config.load(project), concurrency=len(changes), isolation=isolation)
     lifelines = Lifelines()
     prepared = build.prepared_run(settings, lifelines, print)
