@@ -179,6 +179,16 @@ def test_the_baseline_s_metric_is_that_of_the_seed_its_children_run_on() -> None
 
 
 @pytest.mark.parametrize(
+    ("metric", "share"), [("seconds", 0.5), ("val_time", 0.5), ("timeliness", None), ("loss", None)]
+)
+def test_a_metric_that_is_a_time_is_held_against_the_wall_clock(
+    settings: Settings, metric: str, share: float | None
+) -> None:
+    chosen = replace(settings, metric=metric)
+    assert baseline(5.0, 5.1).plan(chosen).full.time_share == share
+
+
+@pytest.mark.parametrize(
     ("metrics", "reserve", "kept"),
     [((5.0, 5.1), None, 4), ((5.0, 5.0), None, 0), ((5.0,), None, 4), ((5.0, 5.0), 3, 3)],
 )

@@ -22,6 +22,8 @@ class Stage:
         max_step: the last step that the baseline's curve shows; None if it shows none.
         max_lines: how many lines the baseline prints that hold the metric; None if unknown.
         calls: whether to note which functions of the program are entered.
+        time_share: for a metric that is itself a time, the baseline's metric over its wall-clock;
+            None for other metrics.
     """
 
     name: str
@@ -31,6 +33,7 @@ class Stage:
     max_step: float | None = None
     max_lines: int | None = None
     calls: bool = False
+    time_share: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

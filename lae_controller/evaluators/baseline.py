@@ -6,6 +6,7 @@ The runs made here are charged to the budget and kept, so that ``check`` and ``r
 from __future__ import annotations
 
 import json
+import re
 import statistics
 from dataclasses import dataclass, replace
 from typing import Any
@@ -15,8 +16,13 @@ from lae_controller.config import Gate, Settings
 from lae_controller.errors import ConfigError, LedgerError
 from lae_controller.evaluators import Stage
 from lae_controller.evaluators.cascade import Plan
-from lae_controller.program import Artifacts, Evaluation, Status, child_id
+from lae_controller.program import Artifacts, Direction, Evaluation, Status, child_id
 from lae_controller.sandbox.snapshot import Snapshot
+
+_IS_TIME = re.compile(
+    r"(?:^|[\W_])(?:seconds?|secs?|time|duration|elapsed|latency|runtime)(?:$|[\W_])", re.IGNORECASE
+)
+"""Names of metrics that are times, which a child could shorten by replacing its clock."""
 
 BASELINE_ID = child_id(0, 0, 0)
 
@@ -114,9 +120,12 @@ class Baseline:
             smoke = Stage("smoke", self.smoke_budget, seed, limit, None, self.smoke_lines)
             smoke = replace(smoke, max_step=self.smoke_steps if counted else None)
         steps = self.full_steps if counted else None
+        full = Stage("full", settings.budget, seed, self.limit, steps, self.metric_lines)
+        if _IS_TIME.search(settings.metric) and settings.direction is Direction.MINIMIZE:
+            full = replace(full, time_share=self.metric / max(self.full_seconds, 1e-6))
         return Plan(
             smoke=smoke,
-            full=Stage("full", settings.budget, seed, self.limit, steps, self.metric_lines),
+            full=full,
             smoke_charge=min(1.0, self.smoke_budget / settings.budget) if smoke else 0.0,
             direction=settings.direction,
         )

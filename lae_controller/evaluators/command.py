@@ -144,7 +144,7 @@ class CommandEvaluator:
             seconds=ended.seconds,
             stopped=ended.termed,
             metric_lines=reading.count,
-            suspect=_suspect(stage, reading),
+            suspect=_suspect(stage, reading, ended.seconds),
             tier=self._isolation.tier.value,
             fingerprint=proof.fingerprint,
             proven=proof.proven,
@@ -215,8 +215,14 @@ class CommandEvaluator:
         return Reason.TIMEOUT, f"still running after {ended.seconds:.1f} s; {how}"
 
 
-def _suspect(stage: Stage, reading: Reading) -> str:
+def _suspect(stage: Stage, reading: Reading, seconds: float) -> str:
     """Return what makes a metric doubtful although the run ended well; empty if nothing does."""
+    claimed = reading.value
+    if stage.time_share and claimed is not None and claimed < 0.5 * stage.time_share * seconds:
+        return (
+            f"it claims {claimed:.4g} s of a run of {seconds:.4g} s; the baseline's metric is "
+            f"{stage.time_share:.2g} of its wall-clock. Whose clock was read?"
+        )
     if stage.max_lines is not None and reading.count > stage.max_lines:
         return f"{reading.count} lines hold the metric; the baseline prints {stage.max_lines}"
     return ""

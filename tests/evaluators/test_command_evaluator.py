@@ -161,6 +161,14 @@ def test_more_metric_lines_than_the_baseline_s_are_suspect(project: Path, progra
     assert "2 lines hold the metric; the baseline prints 1" in found.suspect
 
 
+def test_a_time_that_the_clock_does_not_bear_out_is_suspect(project: Path, program: Path) -> None:
+    script = "sleep 0.3; echo val_loss: 0.000001"
+    found = measure(project, program, script, dataclasses.replace(STAGE, time_share=0.9))
+    assert "it claims 1e-06 s of a run of" in found.suspect
+    honest = dataclasses.replace(STAGE, name="honest", time_share=0.9)
+    assert measure(project, program, "sleep 0.3; echo val_loss: 0.29", honest).suspect == ""
+
+
 def test_a_curve_beyond_the_budget_is_refused(project: Path, program: Path) -> None:
     script = "for e in 1 2 3 4 5 6; do echo epoch $e: loss 0.$e; done; echo val_loss: 0.1"
     found = measure(project, program, script, dataclasses.replace(STAGE, max_step=4.0))
