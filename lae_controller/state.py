@@ -58,12 +58,14 @@ class Told:
     Attributes:
         summary: what it changed; empty for the baseline.
         params: by which it was placed, if the baseline reports parameters.
+        warnings: remarks on its run, such as a non-finite number in the output.
     """
 
     summary: str
     smoke_metric: float | None
     metric: float | None
     params: int | None
+    warnings: tuple[str, ...]
 
 
 class RunState:
@@ -192,7 +194,7 @@ class RunState:
         self.spent += record.charge
         self.elapsed = max(self.elapsed, record.elapsed)
         self.told[record.child_id] = Told(
-            record.summary, record.smoke_metric, record.metric, record.params
+            record.summary, record.smoke_metric, record.metric, record.params, record.warnings
         )
         if record.digest is not None:
             self.known.setdefault(record.digest, record.child_id)

@@ -182,6 +182,15 @@ def test_initial_variants_belong_to_generation_zero(project: Path) -> None:
     assert first == ["g0-i0-a0", "g0-i1-a0", "g0-i0-a1", "g0-i1-a1"]
 
 
+def test_the_leaderboard_shows_that_part_of_a_run_was_not_a_number(project: Path) -> None:
+    script = (project / "train.py").read_text()
+    (project / "train.py").write_text(script.replace("params:", "val_part: nan\\nparams:"))
+    text = (project / "loop.run.yaml").read_text().replace("total_budget: 10", "total_budget: 5")
+    (project / "loop.run.yaml").write_text(text)
+    search(project)
+    assert "[non-finite number in the output]" in (lae(project) / "leaderboard.md").read_text()
+
+
 # -- children that fail --------------------------------------------------------------------------
 
 

@@ -113,7 +113,9 @@ def _archive(summary: Summary) -> list[str]:
 
 def _row(rank: int, placed: Placed) -> list[str]:
     elite = placed.elite
-    change = placed.summary or "the baseline"
+    change = (placed.summary or "the baseline").replace("|", "/")[:80]
+    if placed.warnings:
+        change += f" [{'; '.join(placed.warnings)}]"
     return [
         str(rank),
         short(elite.metric),
@@ -121,7 +123,7 @@ def _row(rank: int, placed: Placed) -> list[str]:
         str(placed.island),
         _cell(placed.cell),
         where_text(elite),
-        change.replace("|", "/")[:80],
+        change,
     ]
 
 

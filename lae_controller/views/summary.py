@@ -9,7 +9,7 @@ from lae_controller.budget import Budget
 from lae_controller.config import Settings
 from lae_controller.evaluators.baseline import Baseline
 from lae_controller.program import Cell, Elite, sort_key
-from lae_controller.state import RunState
+from lae_controller.state import RunState, Told
 
 RUNNERS_UP = 3
 
@@ -22,6 +22,7 @@ class Placed:
     cell: Cell
     elite: Elite
     summary: str
+    warnings: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,10 +102,14 @@ def summarise(settings: Settings, baseline: Baseline, state: RunState) -> Summar
 def placed_all(settings: Settings, state: RunState) -> list[Placed]:
     """Return every elite of every island; a program that migrated stands there more than once."""
     return [
-        Placed(island, cell, elite, state.told[elite.child_id].summary)
+        _placed(island, cell, elite, state.told[elite.child_id])
         for island in range(settings.evolution.num_islands)
         for cell, elite in state.search.elites(island)
     ]
+
+
+def _placed(island: int, cell: Cell, elite: Elite, told: Told) -> Placed:
+    return Placed(island, cell, elite, told.summary, told.warnings)
 
 
 def _each_once(everywhere: list[Placed]) -> list[Placed]:
