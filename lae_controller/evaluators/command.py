@@ -202,8 +202,8 @@ class CommandEvaluator:
 
     def _over_limit(self, ended: Ended) -> tuple[Reason, str]:
         if ended.why == "memory":
-            held = f"{ended.peak_memory >> 20} MiB"
-            return Reason.OOM, f"its processes held {held}, more than memory_limit allows"
+            limit = f"memory_limit ({self._settings.memory_limit})"
+            return Reason.OOM, f"its processes together came to the {limit}"
         limit = f"{(self._limits.disk or 0) >> 20} MiB"
         return Reason.OUTPUT_LIMIT, f"it wrote more than {limit} into its folders"
 

@@ -9,6 +9,7 @@ import os
 import subprocess
 import sys
 import threading
+import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +18,7 @@ from filelock import FileLock, Timeout
 
 from lae_controller.errors import PrerequisiteError
 from lae_controller.files import cannot_write, read_json
+from lae_controller.sandbox.memory_group import make_group
 
 HEAD_BYTES = 4 << 20
 TAIL_BYTES = 4 << 20
@@ -187,6 +189,7 @@ def _start(command: Command, life: int, done: int) -> None:
             "tail": TAIL_BYTES,
             "limit": command.limit,
             "memory": command.memory,
+            "group": make_group(command.memory, uuid.uuid4().hex) if command.memory else "",
             "disk": command.disk,
             "folders": [str(folder) for folder in command.folders],
             "grace": command.grace,

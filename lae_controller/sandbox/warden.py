@@ -14,6 +14,7 @@ Input: a marshalled dict in hexadecimal as argv[1]:
     head, tail      bytes kept of each
     limit, grace    seconds until SIGTERM (null: none), and from there to SIGKILL
     memory          bytes that all its processes together may hold (null: no limit)
+    group           a cgroup that bounds its memory too, removed at the end (empty: none)
     disk, folders   bytes that these folders together may grow to (null: no limit)
     exit_file       where the outcome is written, durably, before this process ends
     lock            held (flock) for the life of this process: who wants to use the same folder
@@ -63,6 +64,9 @@ def main() -> int:
     why = watch.until_end()
     seconds = time.monotonic() - started
     _sweep(watch)
+    if spec["group"]:
+        why = "memory" if why == "exit" and _killed(spec["group"]) else why
+        _remove(spec["group"])
     watch.drain()
     log.close()
     outcome: dict[str, str | int | float | None] = {
@@ -90,13 +94,11 @@ def _detach() -> None:
 
 def _json(outcome: "dict[str, str | int | float | None]") -> str:
     """Write a flat dict of words, numbers and None as JSON."""
-    words = {None: "null", True: "true", False: "false"}
-    texts = [
-        f'"{key}": "{value}"'
-        if isinstance(value, str)
-        else f'"{key}": {words[value] if value is None or isinstance(value, bool) else repr(value)}'
-        for key, value in outcome.items()
-    ]
+    words = {"None": "null", "True": "true", "False": "false"}
+    texts = []
+    for key, value in outcome.items():
+        plain = f'"{value}"' if isinstance(value, str) else words.get(repr(value), repr(value))
+        texts.append(f'"{key}": {plain}')
     return "{" + ", ".join(texts) + "}"
 
 
@@ -141,6 +143,9 @@ def _spawn(spec: "Spec", reading: int, writing: int) -> int:
         os.dup2(writing, 1)
         os.dup2(writing, 2)
         os.close(reading)
+        if spec["group"]:
+            with open(spec["group"] + "/cgroup.procs", "w") as stream:
+                stream.write(str(os.getpid()))
         os.chdir(spec["cwd"])
         os.execvp(spec["argv"][0], spec["argv"])
     except OSError as error:
@@ -242,6 +247,8 @@ class _Watch:
             self.peak_memory = max(self.peak_memory, held)
             if self.spec["memory"] and held > self.spec["memory"]:
                 return "memory"
+            if self.spec["group"] and _killed(self.spec["group"]):
+                return "memory"  # the kernel ended one process; the others would wait for it
         if self.spec["disk"] and now >= self.next_disk:
             self.next_disk = now + _DISK_POLL_S
             if sum(map(_size_of, self.spec["folders"])) > self.spec["disk"]:
@@ -330,6 +337,24 @@ def _resident(pid: int) -> int:
             return int(stream.read().split()[1]) * _PAGE
     except (OSError, ValueError, IndexError):
         return 0  # it has just ended
+
+
+def _killed(group: str) -> bool:
+    """Say whether the kernel ended something in a cgroup for want of memory."""
+    for name in ("memory.oom_control", "memory.events"):  # version 1, version 2
+        try:
+            with open(f"{group}/{name}", "rb") as stream:
+                return any(line[:9] == b"oom_kill " and line[9:].strip() != b"0" for line in stream)
+        except OSError:
+            continue
+    return False
+
+
+def _remove(group: str) -> None:
+    try:
+        os.rmdir(group)
+    except OSError:
+        pass  # still busy: an empty group costs nothing
 
 
 def _oom_kills() -> int:
