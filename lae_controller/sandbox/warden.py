@@ -44,7 +44,6 @@ _MEMORY_POLL_S = 0.2
 _DISK_POLL_S = 2.0
 _PAGE = os.sysconf("SC_PAGE_SIZE")
 _GIVE_UP_S = 10.0
-_DRAIN_S = 1.0
 
 
 def main() -> int:
@@ -270,7 +269,7 @@ class _Watch:
 
     def drain(self) -> None:
         """Take what is left in the pipe; bounded, as a survivor could go on writing."""
-        until = time.monotonic() + _DRAIN_S
+        until = time.monotonic() + 1.0
         while self.output >= 0 and self.read_some() and time.monotonic() < until:
             pass
 
