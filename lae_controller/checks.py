@@ -9,7 +9,7 @@ from lae_controller import build
 from lae_controller.budget import Budget
 from lae_controller.config import Settings
 from lae_controller.errors import RefusedError
-from lae_controller.evaluators.baseline import Baseline, Prepared
+from lae_controller.evaluators.baseline import Baseline, Prepared, is_forced
 from lae_controller.files import write_atomic
 from lae_controller.lock import ControllerLock
 from lae_controller.mutators.sources import PYTHON, YAML
@@ -123,7 +123,7 @@ def _mutator(settings: Settings, baseline: Baseline) -> list[Check]:
         return []
     files = ", ".join(baseline.editable)
     text = f"the offline Mutator edits Python, YAML and JSON; none of {files} is one of these"
-    forced = (settings.lae_dir / "forced").exists()
+    forced = is_forced(settings)
     return [Check("mutator", "note" if forced else "refused", text)]
 
 
@@ -147,7 +147,7 @@ def _budget(settings: Settings, baseline: Baseline) -> Check:
     if baseline.budget_effect is None:
         return Check("budget", "note", "smoke and full run are the same; its effect was not seen")
     if not baseline.budget_effect:
-        forced = (settings.lae_dir / "forced").exists()
+        forced = is_forced(settings)
         return Check("budget", "note" if forced else "refused", NO_EFFECT)
     return Check("budget", "ok", "the injected budget takes effect")
 
@@ -171,7 +171,7 @@ def _estimate(settings: Settings, baseline: Baseline) -> Check:
     concurrency = build.machine(settings).concurrency
     left = total.runs - budget.reserve - baseline.charge
     if left < plan.smoke_charge + 1.0:
-        forced = (settings.lae_dir / "forced").exists()
+        forced = is_forced(settings)
         text = (
             f"{total.runs} full runs leave no room for a single child: the baseline cost "
             f"{baseline.charge:.1f} and {budget.reserve:g} are kept in reserve. Raise total_budget"

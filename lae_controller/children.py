@@ -7,6 +7,7 @@ import sys
 from collections import OrderedDict
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 from lae_controller.change.diff import apply_change
@@ -151,11 +152,12 @@ class Children:
             inspirations=tuple(inspirations),
             tried=state.tried(asked.parent_id),
             credits=state.credits(),
-            idle=self._idle(),
+            idle=self._idle,
         )
 
+    @cached_property
     def _idle(self) -> tuple[str, ...]:
-        """Return the functions of the baseline that its smoke run never entered."""
+        """The functions of the baseline that its smoke run never entered."""
         baseline = self._prepared.baseline
         files = {path: read_source(self._lae / "base" / path) for path in baseline.editable}
         return never_entered(files, baseline.entered)

@@ -124,11 +124,10 @@ class Controller:
         check_free(self.settings.lae_dir, DISK_FLOOR)
         if self.state.generation_done:
             gen, size = self.state.gen + 1, self._generation_size()
+            first = self.state.ordinal
         else:
             gen, size = self.state.gen, self.state.gen_size
-        first = self.state.ordinal - (len(self.state.asked) + self.state.gen_told)
-        if self.state.generation_done:
-            first = self.state.ordinal
+            first = self.state.ordinal - (len(self.state.asked) + self.state.gen_told)
         search = self.state.search
         wanted = [
             child_id(gen, search.island_of_ordinal(first + slot), slot) for slot in range(size)
@@ -246,14 +245,16 @@ class Controller:
         A changed program with its parent's metric and curve to the last digit, and no proof of
         what ran, is held to have run its parent's code.
         """
+        if evaluation.status is not Status.EVALUATED:
+            return evaluation
+        if evaluation.proven or self._change_was_seen(pending.asked, evaluation):
+            return held_back(pending, evaluation)
         parent = results.read(self.settings.lae_dir, pending.asked.parent_id or "")
         same = parent is not None and (
             parent.evaluation.metric == evaluation.metric
             and parent.evaluation.artifacts.curve == evaluation.artifacts.curve
         )
-        evaluated = evaluation.status is Status.EVALUATED
-        proven = evaluation.proven or self._change_was_seen(pending.asked, evaluation)
-        if evaluated and looks_shadowed(True, same, same, proven):
+        if looks_shadowed(True, same, same, proven=False):
             return replace(
                 evaluation,
                 status=Status.CRASH,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from lae_controller.evaluators.baseline import BASELINE_ID
 from lae_controller.program import Files, rng_for
 from lae_controller.search import Search
 from lae_controller.search.diversity import choose_references, concatenate, mean_distance
@@ -47,7 +48,7 @@ def diversity(
     seed, size = settings
     elites = [elite.child_id for _, elite in search.elites(island)]
     if len(elites) < 2:
-        references = ["g0-i0-a0"]
+        references = [BASELINE_ID]
     else:
         references = choose_references(elites, size, rng_for(seed, child_id, "diversity"))
     code = concatenate(files)

@@ -45,15 +45,12 @@ def load_state(
         LedgerError: if a ledger is damaged beyond a torn last line.
     """
     events = ledger.read_journal(mend=mend)
-    if events is not None:
-        state = fold(ledger, search, events)
-        _check_views(settings, ledger, state, mend=mend)
-        return state
-    rows = ledger.read_history(mend=mend)
-    elites = ledger.read_archive(mend=mend)
-    events = _from_views(settings, rows or [], elites or [], baseline)
-    if events and mend:
-        ledger.append(events)
+    if events is None:
+        rows = ledger.read_history(mend=mend)
+        elites = ledger.read_archive(mend=mend)
+        events = _from_views(settings, rows or [], elites or [], baseline)
+        if events and mend:
+            ledger.append(events)
     state = fold(ledger, search, events)
     _check_views(settings, ledger, state, mend=mend)
     return state

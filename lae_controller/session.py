@@ -13,7 +13,7 @@ from lae_controller.budget import Stop
 from lae_controller.config import Settings
 from lae_controller.errors import ConfigError, RefusedError
 from lae_controller.evaluators import Interrupted
-from lae_controller.evaluators.baseline import Prepared, load_prepared
+from lae_controller.evaluators.baseline import Prepared, is_forced, load_prepared
 from lae_controller.files import write_atomic, write_json
 from lae_controller.ledger import Ledger
 from lae_controller.lock import ControllerLock
@@ -96,8 +96,7 @@ def refuse_ineffective(settings: Settings, prepared: Prepared) -> None:
     Raises:
         RefusedError: if so.
     """
-    forced = (settings.lae_dir / "forced").exists()
-    if prepared.baseline.budget_effect is False and not forced:
+    if prepared.baseline.budget_effect is False and not is_forced(settings):
         raise RefusedError(NO_EFFECT)
 
 

@@ -139,6 +139,11 @@ class Prepared:
     baseline: Baseline
 
 
+def is_forced(settings: Settings) -> bool:
+    """Say whether a refusal of ``check`` was overruled for this run."""
+    return (settings.lae_dir / "forced").exists()
+
+
 def load_prepared(settings: Settings, *, strict: bool = True) -> Prepared | None:
     """Return what an earlier ``check`` or ``run`` prepared; None if nothing is there yet.
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from lae_controller.budget import Budget
 from lae_controller.config import Settings
-from lae_controller.evaluators.baseline import Baseline
+from lae_controller.evaluators.baseline import Baseline, is_forced
 from lae_controller.program import Cell, Elite, sort_key
 from lae_controller.state import RunState, Told
 
@@ -86,7 +86,7 @@ def summarise(settings: Settings, baseline: Baseline, state: RunState) -> Summar
             for child, record in sorted(state.suspects.items(), key=lambda i: sort_key(i[0]))
         ),
         tiers=_counted(state.tiers),
-        forced=(settings.lae_dir / "forced").exists(),
+        forced=is_forced(settings),
         children=state.children,
         kept=state.kept,
         gen=state.gen,
