@@ -41,9 +41,10 @@ from lae_controller.ledger import Ledger  # noqa: E402
 from lae_controller.loop import Controller  # noqa: E402
 from lae_controller.machine.slots import Slot  # noqa: E402
 from lae_controller.parts import Parts  # noqa: E402
-from lae_controller.program import Intervention, Mutation, Reason, Record, Status  # noqa: E402
+from lae_controller.program import Intervention, Reason, Record, Status  # noqa: E402
 from lae_controller.resume import load_state  # noqa: E402
 from lae_controller.sandbox.launch import Lifelines  # noqa: E402
+from lae_controller.task import Mutation  # noqa: E402
 
 EVERY = 20
 SLOTS = 4

@@ -12,9 +12,10 @@ from pathlib import Path
 import click
 
 from lae_controller import build
-from lae_controller.config import Settings, TotalBudget, parse_duration
+from lae_controller.config import Settings
 from lae_controller.errors import ConfigError
 from lae_controller.files import make_folder
+from lae_controller.quantities import TotalBudget, parse_duration
 from lae_controller.sandbox.command import number_text
 from lae_controller.search import SEARCHES
 

@@ -10,7 +10,7 @@ from functools import partial
 from typing import Any
 
 from lae_controller.children import Children
-from lae_controller.config import Settings, parse_size, parse_total
+from lae_controller.config import Settings
 from lae_controller.errors import ConfigError, PrerequisiteError
 from lae_controller.evaluators.baseline import Prepared, load_prepared
 from lae_controller.evaluators.cascade import evaluate
@@ -23,6 +23,7 @@ from lae_controller.loop import DISK_FLOOR, Controller
 from lae_controller.machine.hardware import derive_concurrency, probe
 from lae_controller.machine.slots import Slot, slots_for
 from lae_controller.parts import Parts
+from lae_controller.quantities import parse_size, parse_total
 from lae_controller.resume import load_state
 from lae_controller.sandbox.command import entrypoint, interpreter
 from lae_controller.sandbox.isolation import Isolation, runs_python

@@ -25,15 +25,7 @@ from lae_controller.evaluators import Interrupted
 from lae_controller.evaluators.baseline import Prepared
 from lae_controller.files import make_folder, remove_tree, write_atomic, write_json
 from lae_controller.mutate import read_mutation
-from lae_controller.program import (
-    Artifacts,
-    Files,
-    Inspiration,
-    Mutation,
-    Reason,
-    Task,
-    parse_child_id,
-)
+from lae_controller.program import Artifacts, Files, Reason, parse_child_id
 from lae_controller.results import read as read_result
 from lae_controller.sandbox.calls import never_entered
 from lae_controller.sandbox.command import scrubbed_environment
@@ -41,6 +33,7 @@ from lae_controller.sandbox.launch import Command, Lifelines, lock_beside, run, 
 from lae_controller.sandbox.programs import build, check_bounds, read_program
 from lae_controller.sandbox.snapshot import Entry
 from lae_controller.state import Asked, RunState
+from lae_controller.task import Inspiration, Mutation, Task
 
 _CACHED_PROGRAMS = 256
 _MUTATOR_TRIES = 3
@@ -119,8 +112,8 @@ class Children:
         wait_for_warden(folder)
         remove_tree(folder)
         make_folder(folder)
-        backend = self._settings.mutator.backend
-        write_json(folder / "task.json", {"backend": backend, "task": encode(task)})
+        mutator = encode(self._settings.mutator)
+        write_json(folder / "task.json", {"mutator": mutator, "task": encode(task)})
         return task
 
     def _task(self, asked: Asked, state: RunState) -> Task:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
@@ -12,12 +11,12 @@ from typing import Any
 
 from lae_controller.errors import ConfigError
 from lae_controller.program import Direction
+from lae_controller.quantities import TotalBudget, parse_size, parse_total
 from lae_controller.validation import validate
 from lae_controller.yaml_text import load_yaml
 
 FILE_NAME = "loop.run.yaml"
 _ALIASES = {"openevolve": "islands"}
-_UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 
 
 class Gate(str, Enum):
@@ -28,28 +27,28 @@ class Gate(str, Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class TotalBudget:
-    """How much the whole run may cost: a number of full runs, or active seconds.
+class MutatorSettings:
+    """Who proposes changes; see the schema for what each key means.
 
     Attributes:
-        runs: None if the budget is a time.
-        seconds: None if the budget is a number of runs.
+        model: None for the backend's own default.
+        command: of the ``agent`` backend: a command line, or the name of a preset.
+        max_cost_usd: of all model calls of the run; None for no limit.
+        timeout: seconds of one proposal.
+        thinking: ``off``, or the effort: ``low``, ``medium``, ``high``.
+        repair_attempts: further tries for a change that does not apply or a child that crashes.
+        reply: ``diff`` or ``files``.
     """
 
-    runs: int | None
-    seconds: float | None
-
-    def __str__(self) -> str:
-        """Say it as a person would."""
-        return f"{self.runs} full runs" if self.runs is not None else f"{self.seconds:g} s"
-
-
-@dataclass(frozen=True, slots=True)
-class MutatorSettings:
-    """Who proposes changes; ``timeout`` is in seconds of one proposal."""
-
     backend: str = "offline"
+    model: str | None = None
+    command: str | None = None
+    max_cost_usd: float | None = None
+    max_tokens: int = 8192
     timeout: float = 600.0
+    thinking: str = "off"
+    repair_attempts: int = 2
+    reply: str = "diff"
 
 
 @dataclass(frozen=True, slots=True)
@@ -321,46 +320,6 @@ _CONVERTED = {"metric_direction", "gate", "budget", "total_budget", "env", *_SEC
 
 def _env_text(value: object) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
-
-
-def parse_total(value: int | str) -> TotalBudget:
-    """Read a total budget: a number of full runs, or a duration.
-
-    Raises:
-        ConfigError: if it is neither.
-    """
-    if isinstance(value, int):
-        return TotalBudget(runs=value, seconds=None)
-    return TotalBudget(runs=None, seconds=parse_duration(value))
-
-
-def parse_duration(text: str) -> float:
-    """Return the seconds that a duration such as ``90m``, ``8h`` or ``1h30m`` means.
-
-    Raises:
-        ConfigError: if it is not a duration.
-    """
-    if not re.fullmatch(r"(?:\d+(?:\.\d+)?[smhd])+", text):
-        raise ConfigError(f"{text!r} is not a duration; expected a form such as 90m, 8h or 1h30m")
-    parts = re.findall(r"(\d+(?:\.\d+)?)([smhd])", text)
-    seconds = sum(float(number) * _UNITS[unit] for number, unit in parts)
-    if seconds <= 0:
-        raise ConfigError(f"{text!r} is no time at all; expected a duration above 0")
-    return seconds
-
-
-def parse_size(text: str) -> int:
-    """Return the bytes that a size such as ``12GiB`` or ``500MB`` means.
-
-    Raises:
-        ConfigError: if it is not a size.
-    """
-    match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([KMGT]?)(i?)B?", text.strip(), re.IGNORECASE)
-    if match is None:
-        raise ConfigError(f"{text!r} is not a size; expected a form such as 12GiB or 500MB")
-    number, unit, binary = match.groups()
-    power = " KMGT".index(unit.upper() or " ")
-    return int(float(number) * (1024 if binary else 1000) ** power)
 
 
 def _check_together(settings: Settings) -> None:

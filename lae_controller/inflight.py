@@ -9,8 +9,9 @@ from lae_controller.errors import PrerequisiteError
 from lae_controller.evaluators.cascade import Job
 from lae_controller.executors import Executor
 from lae_controller.files import remove_tree
-from lae_controller.program import Evaluation, Mutation, Reason
+from lae_controller.program import Evaluation, Reason
 from lae_controller.state import Asked
+from lae_controller.task import Mutation
 
 _TICK_S = 0.2
 

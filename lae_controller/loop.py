@@ -28,7 +28,6 @@ from lae_controller.program import (
     Evaluation,
     Intervention,
     Measures,
-    Mutation,
     Reason,
     Record,
     Status,
@@ -40,6 +39,7 @@ from lae_controller.results import Result
 from lae_controller.resume import archive_rows
 from lae_controller.sandbox.proof import looks_shadowed
 from lae_controller.state import Asked, ask_event
+from lae_controller.task import Mutation
 
 DISK_FLOOR = 64 << 20
 """Bytes that must be free before a generation begins."""

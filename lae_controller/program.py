@@ -138,98 +138,42 @@ class Artifacts:
 
 
 @dataclass(frozen=True, slots=True)
-class Inspiration:
-    """A program shown to a Mutator beside the parent.
+class Usage:
+    """What the model calls for one child took.
 
     Attributes:
-        role: ``top`` (by metric) or ``diverse``.
-        summary: what its own change was; empty for the baseline.
+        model: the last one that answered; empty if the backend does not say.
+        calls: requests that were answered.
+        input_tokens: prompt tokens that were neither read from nor written to a cache.
+        cache_read_tokens, cache_write_tokens: the other prompt tokens.
+        output_tokens: thinking included.
+        cost_usd: None where the price is not known.
+        seconds: wall-clock of the calls, waiting for retries included.
     """
 
-    child_id: str
-    metric: float
-    role: str
-    summary: str
-    files: Files
+    model: str = ""
+    calls: int = 0
+    input_tokens: int = 0
+    cache_read_tokens: int = 0
+    cache_write_tokens: int = 0
+    output_tokens: int = 0
+    cost_usd: float | None = None
+    seconds: float = 0.0
 
-
-@dataclass(frozen=True, slots=True)
-class Tried:
-    """An earlier child of the same parent, and how it ended.
-
-    Attributes:
-        outcome: ``kept``, ``not kept``, or the reason of its failure.
-        digest: normal-form digest of its code (see ``normal_form``); None if it never applied.
-    """
-
-    child_id: str
-    summary: str
-    intervention: Intervention
-    outcome: str
-    metric: float | None
-    digest: str | None
-
-
-@dataclass(frozen=True, slots=True)
-class Credit:
-    """How one mutation operator has done lately (both decay with age).
-
-    Attributes:
-        tried: children made by it.
-        paid: those of them that were kept.
-    """
-
-    tried: float
-    paid: float
-
-
-@dataclass(frozen=True, slots=True)
-class Task:
-    """Everything a Mutator is given to propose one child.
-
-    Attributes:
-        attempt: 0 the first time this id is asked for, one more after each interruption.
-        editable: the globs that may be changed; new files may be added anywhere else
-            except over harness and data.
-        files: the parent's editable and added files.
-        credits: operator name -> Credit, for Mutators that choose among operators.
-        idle: ``path::Class.method`` of functions that the baseline never entered: changing them
-            changes nothing, unless the change is what makes them used.
-    """
-
-    child_id: str
-    parent_id: str
-    gen: int
-    island: int
-    attempt: int
-    seed: int
-    metric_name: str
-    direction: Direction
-    editable: tuple[str, ...]
-    protected: tuple[str, ...]
-    files: Files
-    parent_metric: float | None
-    parent_artifacts: Artifacts
-    inspirations: tuple[Inspiration, ...]
-    tried: tuple[Tried, ...]
-    credits: Mapping[str, Credit]
-    idle: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Mutation:
-    """What a Mutator returns: one SEARCH/REPLACE change over one or more files.
-
-    Attributes:
-        change: the text of the change; empty if nothing could be proposed.
-        summary: one line without tab, newline or comma.
-        operator: which operator made it; ``-`` where the notion does not apply.
-    """
-
-    change: str
-    summary: str
-    intervention: Intervention
-    operator: str
+    def __add__(self, other: Usage) -> Usage:
+        """Return both together; the cost is known only if both are."""
+        known = self.cost_usd is not None and other.cost_usd is not None
+        cost = (self.cost_usd or 0.0) + (other.cost_usd or 0.0) if known else None
+        return Usage(
+            other.model or self.model,
+            self.calls + other.calls,
+            self.input_tokens + other.input_tokens,
+            self.cache_read_tokens + other.cache_read_tokens,
+            self.cache_write_tokens + other.cache_write_tokens,
+            self.output_tokens + other.output_tokens,
+            cost,
+            self.seconds + other.seconds,
+        )
 
 
 @dataclass(frozen=True, slots=True)

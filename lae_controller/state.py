@@ -16,17 +16,16 @@ from lae_controller.ledger import Event, HistoryRow
 from lae_controller.mutators.credit import OperatorCredits
 from lae_controller.program import (
     Cell,
-    Credit,
     Elite,
     Measures,
     Placement,
     Reason,
     Record,
     Status,
-    Tried,
     parse_child_id,
 )
 from lae_controller.search import Search
+from lae_controller.task import Credit, Tried
 
 TRIED_KEPT = 40
 """How many earlier children of a parent are remembered for the next Mutator."""

@@ -14,12 +14,14 @@ MODULES = sorted(path for path in PACKAGE.rglob("*.py"))
 # What a layer may import, besides itself and everything below it. Lower numbers lie deeper.
 LAYERS = {
     "program": 0,
+    "task": 0,
     "errors": 0,
     "codec": 1,
     "files": 1,
     "skill_files": 1,
     "yaml_text": 1,
     "validation": 1,
+    "quantities": 1,
     "config": 1,
     "change": 1,
     "outputs": 1,

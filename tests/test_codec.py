@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from lae_controller.codec import decode, encode
-from lae_controller.program import Artifacts, Credit, Direction, Intervention, Task, Tried
+from lae_controller.program import Artifacts, Direction, Intervention
+from lae_controller.task import Credit, Task, Tried
 
 
 class Colour(str, Enum):

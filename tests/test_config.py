@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from lae_controller import config
+from lae_controller import config, quantities
 from lae_controller.errors import ConfigError
 from lae_controller.program import Direction
 from lae_controller.skill_files import load_schema, skill_root
@@ -72,7 +72,7 @@ def test_a_number_with_an_exponent_is_a_number() -> None:
     ("text", "seconds"), [("90m", 5400), ("8h", 28800), ("1h30m", 5400), ("45s", 45), ("1.5m", 90)]
 )
 def test_durations(text: str, seconds: float) -> None:
-    assert config.parse_duration(text) == seconds
+    assert quantities.parse_duration(text) == seconds
     base = BASE.replace("total_budget: 40", f"total_budget: {text}")
     assert parse(base=base).total_budget == config.TotalBudget(None, seconds)
 
@@ -80,14 +80,14 @@ def test_durations(text: str, seconds: float) -> None:
 @pytest.mark.parametrize("text", ["", "m", "90", "8 h", "-3m", "1y", "0s", "0m0s"])
 def test_what_is_no_duration(text: str) -> None:
     with pytest.raises(ConfigError, match="duration"):
-        config.parse_duration(text)
+        quantities.parse_duration(text)
 
 
 @pytest.mark.parametrize(
     ("text", "size"), [("12GiB", 12 << 30), ("500MB", 500_000_000), ("1024", 1024), ("2K", 2000)]
 )
 def test_sizes(text: str, size: int) -> None:
-    assert config.parse_size(text) == size
+    assert quantities.parse_size(text) == size
 
 
 @pytest.mark.parametrize(("budget", "smoke"), [(4, 1), (50, 1), (60, 6), (300, 30), (0.5, 1)])

@@ -23,10 +23,11 @@ from lae_controller.ledger import Ledger
 from lae_controller.loop import Controller
 from lae_controller.machine.slots import Slot
 from lae_controller.parts import Parts
-from lae_controller.program import Intervention, Mutation, Reason, Record
+from lae_controller.program import Intervention, Reason, Record
 from lae_controller.resume import load_state
 from lae_controller.sandbox.launch import Lifelines
 from lae_controller.sandbox.tiers import Tier, probe_tiers
+from lae_controller.task import Mutation
 
 HERE = Path(__file__).resolve().parents[1]
 

@@ -7,9 +7,10 @@ import pytest
 
 from lae_controller.budget import NEVER_RAN_LIMIT, Budget
 from lae_controller.build import search_for
-from lae_controller.config import Settings, TotalBudget, parse
+from lae_controller.config import Settings, parse
 from lae_controller.evaluators.baseline import Baseline
 from lae_controller.program import Artifacts, Intervention, Measures, Reason, Record, Status
+from lae_controller.quantities import TotalBudget
 from lae_controller.state import Asked, RunState, ask_event
 
 TEXT = """\

@@ -7,13 +7,14 @@ from collections.abc import Mapping
 from importlib import import_module
 from typing import Protocol
 
+from lae_controller.config import MutatorSettings
 from lae_controller.errors import ConfigError
-from lae_controller.program import Mutation, Task
+from lae_controller.task import Mutation, Task
 
 MUTATORS: Mapping[str, str] = {
-    "offline": "lae_controller.mutators.offline:OfflineMutator",
+    "offline": "lae_controller.mutators.offline:make",
 }
-"""Backend name -> ``module:Class``; the class is made without arguments."""
+"""Backend name -> ``module:function``, called with the ``MutatorSettings``."""
 
 
 class Mutator(Protocol):
@@ -37,15 +38,15 @@ class Mutator(Protocol):
         ...
 
 
-def load_mutator(backend: str) -> Mutator:
-    """Return a Mutator of the backend called ``backend``.
+def load_mutator(settings: MutatorSettings) -> Mutator:
+    """Return a Mutator of the backend that the settings name.
 
     Raises:
         ConfigError: if there is no such backend.
     """
-    if backend not in MUTATORS:
+    if settings.backend not in MUTATORS:
         known = ", ".join(sorted(MUTATORS))
-        raise ConfigError(f"mutator.backend is {backend!r}; expected one of: {known}")
-    module, _, name = MUTATORS[backend].partition(":")
-    mutator: Mutator = vars(import_module(module))[name]()
+        raise ConfigError(f"mutator.backend is {settings.backend!r}; expected one of: {known}")
+    module, _, name = MUTATORS[settings.backend].partition(":")
+    mutator: Mutator = vars(import_module(module))[name](settings)
     return mutator

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lae_controller.program import Credit
+from lae_controller.task import Credit
 
 HALF_LIFE = 40.0
 """Children after which an observation counts half."""

@@ -17,7 +17,8 @@ from lae_controller.mutators.scalar import Scalar
 from lae_controller.mutators.scopes import Definition, definitions, is_measuring, module_names
 from lae_controller.mutators.sources import Source
 from lae_controller.mutators.view import Other, View
-from lae_controller.program import Intervention, Task
+from lae_controller.program import Intervention
+from lae_controller.task import Task
 
 _MOST = 3  # literals in one change
 

@@ -11,11 +11,13 @@ from lae_controller.change.evolve_blocks import outside_changed
 from lae_controller.change.normal_form import digest
 from lae_controller.change.protected import check_protected
 from lae_controller.change.syntax import check_syntax
+from lae_controller.config import MutatorSettings
 from lae_controller.errors import ChildError
 from lae_controller.mutators.edits import Edit, Site, splice
 from lae_controller.mutators.operators import OPERATORS, Operator, weight
 from lae_controller.mutators.view import view_of
-from lae_controller.program import Files, Intervention, Mutation, Task, one_line
+from lae_controller.program import Files, Intervention, one_line
+from lae_controller.task import Mutation, Task
 
 DRAWS = 60
 """Edits drawn before the Mutator gives up."""
@@ -26,6 +28,11 @@ _WAKING = 0.05
 _NOTHING = Mutation("", "nothing left to try", Intervention.OTHER, "-")
 _FAINT = 0.02  # an operator with no better place than this is still drawn at times
 _DAMPING, _LEAST = 0.85, 0.3  # for each failed child of a kind, and where it ends
+
+
+def make(_settings: MutatorSettings) -> OfflineMutator:
+    """Return the Mutator; no setting concerns it."""
+    return OfflineMutator()
 
 
 class OfflineMutator:

@@ -17,7 +17,7 @@ from lae_controller.mutators import (
 )
 from lae_controller.mutators.edits import Site
 from lae_controller.mutators.view import View
-from lae_controller.program import Credit
+from lae_controller.task import Credit
 
 _PRIOR_CHILDREN = 4.0
 _FLOOR, _CEILING = 0.3, 3.0

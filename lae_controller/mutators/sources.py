@@ -14,8 +14,9 @@ from lae_controller.change.protected import pattern_of
 from lae_controller.change.source import BOM
 from lae_controller.change.syntax import parse_python
 from lae_controller.mutators.scopes import imports, workable
-from lae_controller.program import Files, Task
+from lae_controller.program import Files
 from lae_controller.sandbox.calls import functions
+from lae_controller.task import Task
 
 _LINE_END = re.compile(r"\r\n|\r|\n")
 PYTHON = (".py",)

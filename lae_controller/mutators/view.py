@@ -14,7 +14,7 @@ from lae_controller.mutators.sources import (
     reference_sources,
 )
 from lae_controller.mutators.yaml_scalars import yaml_scalars
-from lae_controller.program import Inspiration, Task
+from lae_controller.task import Inspiration, Task
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,16 +7,8 @@ from collections.abc import Callable, Sequence
 
 from lae_controller.mutators.edits import Edit, Site, splice
 from lae_controller.mutators.view import View, view_of
-from lae_controller.program import (
-    Artifacts,
-    Credit,
-    Direction,
-    Files,
-    Inspiration,
-    Intervention,
-    Task,
-    Tried,
-)
+from lae_controller.program import Artifacts, Direction, Files, Intervention
+from lae_controller.task import Credit, Inspiration, Task, Tried
 
 
 def make_task(

@@ -11,9 +11,11 @@ from lae_controller.change.diff import apply_change
 from lae_controller.change.evolve_blocks import outside_changed
 from lae_controller.change.normal_form import digest
 from lae_controller.change.syntax import check_syntax
+from lae_controller.config import MutatorSettings
 from lae_controller.errors import ConfigError
 from lae_controller.mutators import MUTATORS, Mutator, load_mutator
-from lae_controller.program import Task, one_line
+from lae_controller.program import one_line
+from lae_controller.task import Task
 
 MODEL = '''\
 """A perceptron."""
@@ -65,7 +67,7 @@ def grown(mutator: Mutator, task: Task) -> list[dict[str, str]]:
 
 @pytest.fixture(params=sorted(MUTATORS))
 def mutator(request: pytest.FixtureRequest) -> Mutator:
-    return load_mutator(request.param)
+    return load_mutator(MutatorSettings(backend=request.param))
 
 
 class TestContract:
@@ -140,4 +142,4 @@ class TestContract:
 
 def test_unknown_backend_is_named() -> None:
     with pytest.raises(ConfigError, match=r"mutator\.backend is 'onlin'; expected one of: .*offl"):
-        load_mutator("onlin")
+        load_mutator(MutatorSettings(backend="onlin"))

@@ -4,7 +4,7 @@ import pytest
 
 from lae_controller.mutators.credit import HALF_LIFE, OperatorCredits
 from lae_controller.mutators.operators import OPERATORS, weight
-from lae_controller.program import Credit
+from lae_controller.task import Credit
 
 
 def test_counts_children_and_kept_ones() -> None:

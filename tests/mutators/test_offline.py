@@ -9,7 +9,8 @@ from mutator_tasks import make_task
 from lae_controller.change.diff import apply_change
 from lae_controller.change.normal_form import digest
 from lae_controller.mutators.offline import OfflineMutator
-from lae_controller.program import Credit, Intervention, Tried
+from lae_controller.program import Intervention
+from lae_controller.task import Credit, Tried
 
 FILES = {"train.py": "lr = 0.1\nwidth = 64\nuse_bias = True\ndropout = 0.0\n"}
 

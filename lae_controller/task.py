@@ -1,0 +1,137 @@
+"""What a Mutator is given and what it returns."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from lae_controller.program import Artifacts, Direction, Files, Intervention, Reason, Usage
+
+
+@dataclass(frozen=True, slots=True)
+class Inspiration:
+    """A program shown to a Mutator beside the parent.
+
+    Attributes:
+        role: ``top`` (by metric) or ``diverse``.
+        summary: what its own change was; empty for the baseline.
+    """
+
+    child_id: str
+    metric: float
+    role: str
+    summary: str
+    files: Files
+
+
+@dataclass(frozen=True, slots=True)
+class Tried:
+    """An earlier child of the same parent, and how it ended.
+
+    Attributes:
+        outcome: ``kept``, ``not kept``, or the reason of its failure.
+        digest: normal-form digest of its code (see ``normal_form``); None if it never applied.
+    """
+
+    child_id: str
+    summary: str
+    intervention: Intervention
+    outcome: str
+    metric: float | None
+    digest: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Credit:
+    """How one mutation operator has done lately (both decay with age).
+
+    Attributes:
+        tried: children made by it.
+        paid: those of them that were kept.
+    """
+
+    tried: float
+    paid: float
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """An earlier proposal for the same child that came to nothing, for the next try.
+
+    Attributes:
+        reply: what the model answered, as it came.
+        detail: what was wrong with it: the nearest lines, or a trimmed traceback.
+    """
+
+    reply: str
+    reason: Reason
+    detail: str
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """Everything a Mutator is given to propose one child.
+
+    Attributes:
+        attempt: 0 the first time this id is asked for, one more after each interruption.
+        editable: the globs that may be changed; new files may be added anywhere else
+            except over harness and data.
+        files: the parent's editable and added files.
+        credits: operator name -> Credit, for Mutators that choose among operators.
+        idle: ``path::Class.method`` of functions that the baseline never entered: changing them
+            changes nothing, unless the change is what makes them used.
+        failures: what was proposed for this very child before and went wrong, oldest first.
+        kinds: kind of intervention -> how its children have done lately, over the whole run.
+        empty_regions: where the map is empty, in words; only while coverage stalls.
+        run_cmd: the training command.
+        budget: one full run, in words: ``8 epochs or steps``, ``300 s``.
+        insights: remarks of the evaluator on earlier programs.
+        promise: whether the Mutator is asked how promising the child is, from 1 to 10.
+    """
+
+    child_id: str
+    parent_id: str
+    gen: int
+    island: int
+    attempt: int
+    seed: int
+    metric_name: str
+    direction: Direction
+    editable: tuple[str, ...]
+    protected: tuple[str, ...]
+    files: Files
+    parent_metric: float | None
+    parent_artifacts: Artifacts
+    inspirations: tuple[Inspiration, ...]
+    tried: tuple[Tried, ...]
+    credits: Mapping[str, Credit]
+    idle: tuple[str, ...] = ()
+    failures: tuple[Failure, ...] = ()
+    kinds: Mapping[str, Credit] = field(default_factory=dict)
+    empty_regions: tuple[str, ...] = ()
+    run_cmd: str = ""
+    budget: str = ""
+    insights: tuple[str, ...] = ()
+    promise: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Mutation:
+    """What a Mutator returns: one SEARCH/REPLACE change over one or more files.
+
+    Attributes:
+        change: the text of the change; empty if nothing could be proposed.
+        summary: one line without tab, newline or comma.
+        operator: which operator made it; ``-`` where the notion does not apply.
+        reply: the model's answer as it came, for a repair; empty where no model was asked.
+        usage: None where no model was asked.
+        promise: how promising the proposer finds it, from 1 to 10; None if it did not say.
+    """
+
+    change: str
+    summary: str
+    intervention: Intervention
+    operator: str
+    reply: str = ""
+    usage: Usage | None = None
+    promise: float | None = None
