@@ -87,11 +87,11 @@ def plan(settings: Settings, concurrency: int, reason: str) -> list[str]:
     """Return what is about to happen, in a few lines."""
     generations = settings.num_generations(concurrency)
     planned = f", {generations} generations" if generations else ""
-    unit = "s" if settings.gate.value == "time" else "epochs or steps"
+    each = f"{number_text(settings.budget)} {settings.budget_unit}"
     return [
         f"{settings.metric} ({settings.direction.value}) of `{settings.run_cmd}`",
         f"program: {' '.join(settings.editable_files)}",
-        f"budget: {number_text(settings.budget)} {unit} a run, {settings.total_budget}{planned}",
+        f"budget: {each} a run, {settings.total_budget}{planned}",
         f"concurrency: {concurrency} ({reason})",
         f"sandbox: {settings.lae_dir}",
     ]

@@ -6,7 +6,7 @@ import os
 import sys
 from collections import OrderedDict
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
@@ -28,12 +28,12 @@ from lae_controller.mutate import read_mutation
 from lae_controller.program import Artifacts, Files, Reason, parse_child_id
 from lae_controller.results import read as read_result
 from lae_controller.sandbox.calls import never_entered
-from lae_controller.sandbox.command import scrubbed_environment
+from lae_controller.sandbox.command import number_text, scrubbed_environment
 from lae_controller.sandbox.launch import Command, Lifelines, lock_beside, run, wait_for_warden
 from lae_controller.sandbox.programs import build, check_bounds, read_program
 from lae_controller.sandbox.snapshot import Entry
 from lae_controller.state import Asked, RunState
-from lae_controller.task import Inspiration, Mutation, Task
+from lae_controller.task import Failure, Inspiration, Mutation, MutatorFailure, Task
 
 _CACHED_PROGRAMS = 256
 _MUTATOR_TRIES = 3
@@ -99,15 +99,17 @@ class Children:
         if not self.directory(child_id).is_dir():
             build(self._prepared.snapshot, self._lae / "base", self.directory(child_id))
 
-    def build(self, asked: Asked, state: RunState) -> Task:
-        """Make a child's directory (the parent's code, not yet changed) and write its task."""
-        task = self._task(asked, state)
-        build(
-            self._prepared.snapshot,
-            self._lae / "base",
-            self.directory(asked.child_id),
-            task.files,
-        )
+    def build(self, asked: Asked, state: RunState, failures: tuple[Failure, ...] = ()) -> Task:
+        """Make a child's directory (the parent's code, not yet changed) and write its task.
+
+        Args:
+            failures: proposals for this child that came to nothing.
+        """
+        task = replace(self._task(asked, state), failures=failures)
+        edits = self._settings.mutator.backend == "agent"
+        if not failures or not edits:  # an agent goes on from its own edits
+            directory = self.directory(asked.child_id)
+            build(self._prepared.snapshot, self._lae / "base", directory, task.files)
         folder = self.folder(asked.child_id)
         wait_for_warden(folder)
         remove_tree(folder)
@@ -146,6 +148,10 @@ class Children:
             tried=state.tried(asked.parent_id),
             credits=state.credits(),
             idle=self._idle,
+            kinds=state.kinds(),
+            run_cmd=settings.run_cmd,
+            budget=f"{number_text(settings.budget)} {settings.budget_unit}",
+            directory=str(self.directory(asked.child_id)),
         )
 
     @cached_property
@@ -169,13 +175,12 @@ class Children:
 
     # -- mutate ------------------------------------------------------------------------------
 
-    def mutate(self, child_id: str) -> Mutation:
+    def mutate(self, child_id: str) -> Mutation | MutatorFailure:
         """Run the Mutator process of a child and return its proposal; blocks.
 
         A process that was killed from outside is started again; one that fails by itself is not.
 
         Raises:
-            ChildError: MUTATOR_ERROR, with what the process said.
             Interrupted: if everything is being ended.
             PrerequisiteError: if its warden failed again and again: the machine, not the child.
         """
@@ -200,7 +205,7 @@ class Children:
             if ended.status is not None and ended.status >= 0:
                 break
             said = f"killed by signal {-(ended.status or 0)}; {said}"
-        raise ChildError(Reason.MUTATOR_ERROR, said)
+        return MutatorFailure(Reason.MUTATOR_ERROR, said)
 
     def _command(self, folder: Path, attempt: int) -> Command:
         python = Path(sys.executable)

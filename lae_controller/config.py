@@ -69,7 +69,7 @@ class EvolutionSettings:
     """The search (feature A3); see the schema for what each key means."""
 
     algorithm: str = "islands"
-    schedule: str = "generational"
+    schedule: str = "async"
     num_islands: int = 4
     num_top: int = 3
     num_diverse: int = 2
@@ -165,6 +165,11 @@ class Settings:
         if self.gate is Gate.TIME:
             return self.budget / 10
         return 1.0 if self.budget <= 50 else float(max(1, round(self.budget / 10)))
+
+    @property
+    def budget_unit(self) -> str:
+        """What ``budget`` counts, in words."""
+        return "s" if self.gate is Gate.TIME else "epochs or steps"
 
     @property
     def smoke_charge(self) -> float:

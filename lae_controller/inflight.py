@@ -13,8 +13,6 @@ from lae_controller.program import Evaluation, Reason
 from lae_controller.state import Asked
 from lae_controller.task import Mutation
 
-_TICK_S = 0.2
-
 
 @dataclass(frozen=True, slots=True)
 class Pending:
@@ -31,7 +29,7 @@ class Pending:
 
 
 class InFlight:
-    """The evaluations of one generation.
+    """The evaluations under way.
 
     A child that the machine spoiled (a full disk, a dead warden) is run once more; the second
     time the run stops. A child that ran out of memory beside others is run once more alone, when
@@ -51,12 +49,23 @@ class InFlight:
         """Whether any child has not ended yet."""
         return bool(self._running or self._alone)
 
+    @property
+    def exclusive(self) -> bool:
+        """Whether nothing else may start: a child runs alone, or waits for it."""
+        return bool(self._alone) or any(
+            pending.asked.child_id in self._tried_alone for pending in self._running.values()
+        )
+
+    def __len__(self) -> int:
+        """How many evaluations were submitted and have not ended."""
+        return len(self._running)
+
     def submit(self, pending: Pending) -> None:
         """Start (or queue) the evaluation of a child."""
         self._running[self._executor.submit(self._job_of(pending))] = pending
 
-    def ended(self) -> Iterator[tuple[Pending, Evaluation]]:
-        """Yield what ended; waits a moment if nothing has.
+    def ended(self, tick: float) -> Iterator[tuple[Pending, Evaluation]]:
+        """Yield what ended; waits up to ``tick`` seconds if nothing has.
 
         Raises:
             PrerequisiteError: if the machine failed a child twice.
@@ -66,7 +75,7 @@ class InFlight:
             pending = self._alone.pop(0)
             self._tried_alone.add(pending.asked.child_id)
             self._again(pending)
-        for attempt in self._executor.poll(_TICK_S):
+        for attempt in self._executor.poll(tick):
             pending = self._running.pop(attempt)
             evaluation = self._collect(attempt, pending)
             if evaluation is not None:

@@ -256,6 +256,8 @@ class Record:
         digest: normal-form digest of its code; None if the change never applied.
         measures: None unless the child was evaluated.
         elapsed: active seconds of the run so far, over all sessions.
+        usage: what its model calls took; None where no model was asked.
+        promise: how promising its proposer found it, from 1 to 10; None if it did not say.
     """
 
     child_id: str
@@ -281,6 +283,8 @@ class Record:
     repeats: tuple[float, ...] = ()
     tier: str = ""
     fingerprint: str = ""
+    usage: Usage | None = None
+    promise: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,7 @@ from lae_controller.program import (
     Intervention,
     Reason,
     Status,
+    Usage,
     one_line,
 )
 from lae_controller.validation import validate
@@ -35,6 +36,8 @@ class Result:
     operator: str
     digest: str | None
     evaluation: Evaluation
+    usage: Usage | None = None
+    promise: float | None = None
 
 
 def path_of(lae_dir: Path, child_id: str) -> Path:
@@ -70,6 +73,8 @@ def to_json(result: Result) -> dict[str, Any]:
             "attempt": result.attempt,
             "intervention": result.intervention.value,
             "operator": result.operator,
+            "usage": encode(result.usage),
+            "promise": result.promise,
         },
     }
 
@@ -95,6 +100,8 @@ def read(lae_dir: Path, child_id: str) -> Result | None:
         intervention=Intervention(extra.get("intervention", "other")),
         operator=extra.get("operator", "-"),
         digest=extra.get("digest"),
+        usage=decode(Usage, extra["usage"]) if extra.get("usage") else None,
+        promise=extra.get("promise"),
         evaluation=Evaluation(
             status=Status(value["status"]),
             smoke_metric=value["smoke_metric"],

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter, deque
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from lae_controller.codec import decode, encode
@@ -22,6 +22,8 @@ from lae_controller.program import (
     Reason,
     Record,
     Status,
+    Usage,
+    child_id,
     parse_child_id,
 )
 from lae_controller.search import Search
@@ -32,6 +34,19 @@ TRIED_KEPT = 40
 
 
 @dataclass(frozen=True, slots=True)
+class Lease:
+    """For whom a task is held while a host's own Mutator works on it.
+
+    Attributes:
+        token: whoever shows it is the one it was given to.
+        until: seconds since the epoch; afterwards the task may be given to another.
+    """
+
+    token: str
+    until: float
+
+
+@dataclass(frozen=True, slots=True)
 class Asked:
     """A child that was asked for and not yet told.
 
@@ -39,6 +54,7 @@ class Asked:
         attempt: 0 the first time, one more after each interruption.
         size: how many children its generation has.
         parent_id: None for the baseline.
+        lease: None while it is the controller's own.
     """
 
     child_id: str
@@ -46,8 +62,9 @@ class Asked:
     size: int
     parent_id: str | None
     rule: str
-    top: tuple[str, ...]
-    diverse: tuple[str, ...]
+    top: tuple[str, ...] = ()
+    diverse: tuple[str, ...] = ()
+    lease: Lease | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +94,11 @@ class RunState:
         self.known: dict[str, str] = {}
         self.gen = 0
         self.gen_size = 0
+        self.gen_asked = 0
         self.gen_told = 0
+        self.finished_gen = 0
+        self._sizes: deque[tuple[int, int]] = deque()
+        self._told_since = 0
         self.migrated_after = -1
         self.ordinal = 0
         self.spent = 0.0
@@ -96,6 +117,8 @@ class RunState:
         self.told: dict[str, Told] = {}
         self._tried: dict[str, deque[Tried]] = {}
         self._credits = OperatorCredits()
+        self._kinds = OperatorCredits()
+        self.usage = Usage(cost_usd=0.0)
 
     def apply(self, event: Event) -> None:
         """Take in one event of the journal.
@@ -116,22 +139,23 @@ class RunState:
 
     # -- events: made here, so that what is written is what is applied ---------------------------
 
-    def tell(self, record: Record) -> Event:
-        """Apply a told record and return its event."""
+    def tell(self, record: Record) -> tuple[Event, Placement]:
+        """Apply a told record; return its event and where it was placed."""
         placement = self._take(record)
         self._note(record, placement)
-        return {
+        event = {
             "event": "told",
             "record": encode(record),
             "kept": placement.kept,
             "cell": encode(placement.cell),
         }
+        return event, placement
 
     def migrate(self) -> Event:
         """Apply a migration and return its event."""
         moves = self.search.migrate()
-        self.migrated_after = self.gen
-        return {"event": "migrate", "gen": self.gen, "moves": encode(moves)}
+        self.migrated_after = self.finished_gen
+        return {"event": "migrate", "gen": self.finished_gen, "moves": encode(moves)}
 
     def accept(self, child_id: str) -> tuple[Placement, Event]:
         """Place a suspect and return its event."""
@@ -148,16 +172,36 @@ class RunState:
 
     @property
     def migration_due(self) -> bool:
-        """Whether the finished generation is followed by a migration that has not happened."""
-        return (
-            self.generation_done
-            and self.migrated_after < self.gen
-            and self.search.migrates_after(self.gen)
+        """Whether the finished generation is followed by a migration that has not happened.
+
+        A generation is finished when as many children have been told as it has, whichever they
+        are: with the ``async`` schedule they overtake each other.
+        """
+        return self.migrated_after < self.finished_gen and self.search.migrates_after(
+            self.finished_gen
         )
+
+    def next_ids(self, size: int) -> list[str]:
+        """Name the children that the current generation lacks, or those of a new one.
+
+        Args:
+            size: of a new generation, if one begins here.
+        """
+        gen, first, end = self.gen, self.gen_asked, self.gen_size
+        if first >= end:
+            gen, first, end = gen + 1, 0, size
+        return [
+            child_id(gen, self.search.island_of_ordinal(self.ordinal + slot - first), slot)
+            for slot in range(first, end)
+        ]
 
     def tried(self, parent_id: str) -> tuple[Tried, ...]:
         """Return the latest children of a parent, oldest first."""
         return tuple(self._tried.get(parent_id, ()))
+
+    def kinds(self) -> Mapping[str, Credit]:
+        """Return how the kinds of intervention have done lately."""
+        return self._kinds.as_mapping()
 
     def credits(self) -> Mapping[str, Credit]:
         """Return how the mutation operators have done lately."""
@@ -169,9 +213,12 @@ class RunState:
         asked = decode(Asked, event["child"])
         gen, _, _ = parse_child_id(asked.child_id)
         if gen > self.gen or not self.gen_size:
-            self.gen, self.gen_size, self.gen_told = gen, asked.size, 0
-        if asked.attempt == 0 and gen > 0:
-            self.ordinal += 1
+            self.gen, self.gen_size, self.gen_told, self.gen_asked = gen, asked.size, 0, 0
+            if gen > 0:
+                self._sizes.append((gen, asked.size))
+        if asked.child_id not in self.asked and asked.child_id not in self.told:
+            self.gen_asked += 1
+            self.ordinal += gen > 0
         self.asked[asked.child_id] = asked
 
     def _on_told(self, event: Event) -> None:
@@ -189,7 +236,7 @@ class RunState:
     def _note(self, record: Record, placement: Placement) -> None:
         """Keep the books of a told record: everything but the archives."""
         self.asked.pop(record.child_id, None)
-        self.gen_told += 1
+        self._count(record.gen)
         self.spent += record.charge
         self.elapsed = max(self.elapsed, record.elapsed)
         self.told[record.child_id] = Told(
@@ -203,6 +250,16 @@ class RunState:
         if record.parent_id is not None:
             self._note_child(record.parent_id, record, placement)
 
+    def _count(self, gen: int) -> None:
+        """Count one told child towards its own generation, and towards the next one to finish."""
+        self.gen_told += gen == self.gen
+        if gen == 0:
+            return
+        self._told_since += 1
+        while self._sizes and self._told_since >= self._sizes[0][1]:
+            self.finished_gen, size = self._sizes.popleft()
+            self._told_since -= size
+
     def _note_child(self, parent_id: str, record: Record, placement: Placement) -> None:
         self.children += 1
         self.kept += placement.kept
@@ -212,6 +269,9 @@ class RunState:
             self.latest_reason = f"{record.reason.value}: {record.detail}"
             self.reasons[record.reason.value] += 1
         self._credits.tell(record.operator, placement.kept)
+        self._kinds.tell(record.intervention.value, placement.kept)
+        if record.usage is not None:
+            self._spend(record.usage)
         outcome = "kept" if placement.kept else "not kept"
         if record.status is not Status.EVALUATED:
             outcome = record.reason.value if record.reason else record.status.value
@@ -224,6 +284,10 @@ class RunState:
             record.digest,
         )
         self._tried.setdefault(parent_id, deque(maxlen=TRIED_KEPT)).append(tried)
+
+    def _spend(self, usage: Usage) -> None:
+        """Add up tokens and money; calls of unknown price add tokens alone."""
+        self.usage += usage if usage.cost_usd is not None else replace(usage, cost_usd=0.0)
 
     def _on_migrate(self, event: Event) -> None:
         self.search.migrate()
@@ -253,8 +317,9 @@ class RunState:
         ]
         seen = [decode(Measures, measures) for measures in event["seen"]]
         self.search.restore(archives, seen, None)
-        self.gen = event["gen"]
-        self.gen_size = self.gen_told = event["gen_size"]
+        self.gen = self.finished_gen = event["gen"]
+        self.gen_size = self.gen_told = self.gen_asked = event["gen_size"]
+        self._told_since = 0
         self.migrated_after = event["gen"]
         self.ordinal = event["ordinal"]
 

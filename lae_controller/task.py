@@ -87,6 +87,7 @@ class Task:
         budget: one full run, in words: ``8 epochs or steps``, ``300 s``.
         insights: remarks of the evaluator on earlier programs.
         promise: whether the Mutator is asked how promising the child is, from 1 to 10.
+        directory: where the child's files lie, the parent's code not yet changed.
     """
 
     child_id: str
@@ -113,6 +114,7 @@ class Task:
     budget: str = ""
     insights: tuple[str, ...] = ()
     promise: bool = False
+    directory: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,3 +137,21 @@ class Mutation:
     reply: str = ""
     usage: Usage | None = None
     promise: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class MutatorFailure:
+    """Why a Mutator proposed nothing that can be used.
+
+    Attributes:
+        reason: MUTATOR_ERROR, REFUSED, BAD_DIFF and the like; ENVIRONMENT if only its service
+            failed, which is no child's fault.
+        reply: what the model answered, if it did.
+        fatal: whether no further proposal can succeed either, such as with a bad key.
+    """
+
+    reason: Reason
+    detail: str
+    reply: str = ""
+    usage: Usage | None = None
+    fatal: bool = False

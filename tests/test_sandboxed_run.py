@@ -71,8 +71,9 @@ def one_generation(project: Path, *changes: str, isolation: str = "auto") -> lis
     controller._concurrency = Concurrency(parts)
     try:
         controller._concurrency.note_configured()
-        controller._generation_zero()
-        controller._generation()
+        controller.steps.begin()
+        controller._ask_more()
+        controller._carry_out(list(state.asked.values()))
     finally:
         controller.close()
     return [

@@ -84,7 +84,7 @@ def test_replay_equals_what_was_lived(settings: Settings) -> None:
         child = f"g{gen}-i{gen % 2}-a0"
         ask = ask_event(asked(child, 1), "now")
         state.apply(ask)
-        events += [ask, state.tell(record(child, metric))]
+        events += [ask, state.tell(record(child, metric))[0]]
     events.append(state.migrate())
     again = replayed(settings, events)
     assert again.rows == state.rows

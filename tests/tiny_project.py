@@ -52,6 +52,7 @@ budget: 4
 total_budget: 10
 concurrency: 2
 evolution:
+  schedule: generational
   num_islands: 2
   migration_interval: 2
 confirm:

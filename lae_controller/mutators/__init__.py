@@ -16,6 +16,9 @@ MUTATORS: Mapping[str, str] = {
 }
 """Backend name -> ``module:function``, called with the ``MutatorSettings``."""
 
+MENDING = frozenset({"anthropic", "agent"})
+"""Backends that can do better when they are told what was wrong with a proposal."""
+
 
 class Mutator(Protocol):
     """Proposes one child of the parent in a task.

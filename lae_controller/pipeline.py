@@ -1,0 +1,226 @@
+"""Children on their way from being asked for to being finished: proposed, frozen, evaluated.
+
+A slot is held only while training runs: proposals are made beside, by processes of their own. A
+change that does not apply, or a child that crashes, goes back to a Mutator that can mend it.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass, replace
+
+from lae_controller.errors import PrerequisiteError
+from lae_controller.executors import Executor
+from lae_controller.inflight import InFlight, Pending
+from lae_controller.mutators import MENDING
+from lae_controller.program import Evaluation, Reason, Status, Usage
+from lae_controller.results import Result
+from lae_controller.state import Asked
+from lae_controller.steps import PROPOSED_NOTHING, Steps
+from lae_controller.task import Failure, Mutation, MutatorFailure
+
+SERVICE_TRIES = 5
+"""How often in a row a proposal may fail for the sake of its service before the run stops."""
+
+_TICK_S = 0.2
+_MENDABLE = frozenset(
+    {
+        Reason.BAD_DIFF,
+        Reason.NO_CHANGE,
+        Reason.DUPLICATE,
+        Reason.SYNTAX,
+        Reason.PROTECTED,
+        Reason.OUT_OF_BOUNDS,
+        Reason.EXIT,
+        Reason.NO_METRIC,
+        Reason.NON_FINITE,
+    }
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Try:
+    """One child with what was tried for it so far.
+
+    Attributes:
+        failures: proposals that came to nothing, oldest first.
+        charge, seconds: of training runs of earlier proposals.
+        usage: of model calls for earlier proposals; None if there were none.
+        troubles: how often in a row its Mutator's service failed.
+    """
+
+    asked: Asked
+    failures: tuple[Failure, ...] = ()
+    charge: float = 0.0
+    seconds: float = 0.0
+    usage: Usage | None = None
+    troubles: int = 0
+
+
+class Pipeline:
+    """Carries children from their task to their result.
+
+    Args:
+        in_order: whether children are frozen in the order in which they were added, so that of two
+            equal programs always the earlier counts; else each as soon as it is proposed.
+    """
+
+    def __init__(
+        self, steps: Steps, executor: Executor, mutators: ThreadPoolExecutor, *, in_order: bool
+    ) -> None:
+        self._steps = steps
+        self._mutators = mutators
+        self._in_order = in_order
+        settings = steps.settings.mutator
+        self._mends = settings.repair_attempts if settings.backend in MENDING else 0
+        self._proposing: dict[str, tuple[Try, Future[Mutation | MutatorFailure]]] = {}
+        self._tries: dict[str, Try] = {}
+        self._ready: deque[Pending] = deque()
+        self._finished: deque[tuple[Asked, Result]] = deque()
+        self.claimed: dict[str, str] = {}
+        self.flight = InFlight(executor, steps.job)
+
+    def __bool__(self) -> bool:
+        """Whether any child has not been handed out as finished."""
+        return bool(self._proposing or self._ready or self.flight or self._finished)
+
+    @property
+    def proposing(self) -> int:
+        """How many children wait for their Mutator."""
+        return len(self._proposing)
+
+    @property
+    def ready(self) -> int:
+        """How many children wait for a slot."""
+        return len(self._ready)
+
+    def add(self, asked: Asked) -> None:
+        """Take in a child that was asked for: build its directory and start its Mutator."""
+        if self._steps.children.folder(asked.child_id).exists():  # an earlier session got so far
+            asked = self._steps.again(asked)
+        self._propose(Try(asked))
+
+    def finished(self, slots: int) -> Iterator[tuple[Asked, Result]]:
+        """Yield children whose result is durable; waits a moment if nothing happened.
+
+        Args:
+            slots: how many evaluations may run at a time.
+
+        Raises:
+            PrerequisiteError: if the machine or the model service failed, not a child.
+            Interrupted: if everything is being ended.
+        """
+        self._freeze_proposed()
+        self._submit(slots)
+        if self.flight:
+            for pending, evaluation in self.flight.ended(self._tick()):
+                self._evaluated(pending, self._steps.believed(pending, evaluation))
+        elif self._proposing and not self._finished:
+            wait(self._awaited(), timeout=_TICK_S, return_when=FIRST_COMPLETED)
+        while self._finished:
+            yield self._finished.popleft()
+
+    # -- mutate ------------------------------------------------------------------------------
+
+    def _propose(self, attempt: Try) -> None:
+        children, state = self._steps.children, self._steps.state
+        children.build(attempt.asked, state, attempt.failures)
+        future = self._mutators.submit(children.mutate, attempt.asked.child_id)
+        self._proposing[attempt.asked.child_id] = (attempt, future)
+
+    def _awaited(self) -> list[Future[Mutation | MutatorFailure]]:
+        futures = [future for _, future in self._proposing.values()]
+        return futures[:1] if self._in_order else futures
+
+    def _tick(self) -> float:
+        """Return how long to wait for an evaluation: shorter while a proposal may come in."""
+        return 0.02 if self._proposing else _TICK_S
+
+    def _freeze_proposed(self) -> None:
+        for child in list(self._proposing):
+            attempt, future = self._proposing[child]
+            if future.done():
+                del self._proposing[child]
+                self._proposed(attempt, future.result())
+            elif self._in_order:
+                return
+
+    def _proposed(self, attempt: Try, proposal: Mutation | MutatorFailure) -> None:
+        attempt = replace(attempt, usage=_sum(attempt.usage, proposal.usage))
+        if isinstance(proposal, MutatorFailure):
+            self._not_proposed(attempt, proposal)
+            return
+        mutation = replace(proposal, usage=attempt.usage)
+        frozen = self._steps.freeze(attempt.asked, mutation, self.claimed)
+        if isinstance(frozen, Pending):
+            self.claimed[frozen.digest] = attempt.asked.child_id
+            self._tries[attempt.asked.child_id] = replace(attempt, troubles=0)
+            self._ready.append(frozen)
+            return
+        if not self._mend(attempt, mutation.reply, frozen.evaluation):
+            self._finish(attempt, mutation, frozen.digest, frozen.evaluation)
+
+    def _not_proposed(self, attempt: Try, failure: MutatorFailure) -> None:
+        if failure.fatal:
+            raise PrerequisiteError(failure.detail)
+        if failure.reason is Reason.ENVIRONMENT:
+            self._service_failed(attempt, failure.detail)
+            return
+        evaluation = Evaluation(Status.CRASH, reason=failure.reason, detail=failure.detail)
+        if not self._mend(attempt, failure.reply, evaluation):
+            mutation = replace(PROPOSED_NOTHING, usage=attempt.usage)
+            self._finish(attempt, mutation, None, evaluation)
+
+    def _service_failed(self, attempt: Try, detail: str) -> None:
+        """Ask the service again later; a child is never charged for its being down."""
+        if attempt.troubles + 1 >= SERVICE_TRIES:
+            raise PrerequisiteError(
+                f"mutator: the model service failed {SERVICE_TRIES} times in a row: {detail}. "
+                "Nothing that was finished is lost; give the same command again when it is up"
+            )
+        self._propose(replace(attempt, troubles=attempt.troubles + 1))
+
+    def _mend(self, attempt: Try, reply: str, evaluation: Evaluation) -> bool:
+        """Send a failed proposal back, if its Mutator can mend it and may try once more."""
+        reason = evaluation.reason
+        if reason not in _MENDABLE or len(attempt.failures) >= self._mends:
+            return False
+        failure = Failure(reply, reason, evaluation.detail)
+        self._propose(replace(attempt, failures=(*attempt.failures, failure)))
+        return True
+
+    # -- evaluate ----------------------------------------------------------------------------
+
+    def _submit(self, slots: int) -> None:
+        while self._ready and len(self.flight) < slots and not self.flight.exclusive:
+            self.flight.submit(self._ready.popleft())
+
+    def _evaluated(self, pending: Pending, evaluation: Evaluation) -> None:
+        child = pending.asked.child_id
+        attempt = self._tries.pop(child)
+        attempt = replace(
+            attempt,
+            charge=attempt.charge + evaluation.charge,
+            seconds=attempt.seconds + evaluation.seconds,
+        )
+        if evaluation.status is Status.CRASH and self._mend(
+            attempt, pending.mutation.reply, evaluation
+        ):
+            self.claimed.pop(pending.digest, None)
+            return
+        whole = replace(evaluation, charge=attempt.charge, seconds=attempt.seconds)
+        self._finish(attempt, pending.mutation, pending.digest, whole)
+
+    def _finish(
+        self, attempt: Try, mutation: Mutation, digest: str | None, evaluation: Evaluation
+    ) -> None:
+        result = self._steps.finish(attempt.asked, mutation, digest, evaluation)
+        self._finished.append((attempt.asked, result))
+
+
+def _sum(earlier: Usage | None, now: Usage | None) -> Usage | None:
+    if earlier is None or now is None:
+        return earlier or now
+    return earlier + now

@@ -1,0 +1,330 @@
+"""The steps of one child: ask, freeze, evaluate, tell; each has its one implementation here.
+
+``run``, ``ask``/``evaluate``/``tell`` and ``serve`` differ only in who takes a step when.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import ChainMap
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime, timezone
+
+from lae_controller import results
+from lae_controller.children import DuplicateError
+from lae_controller.errors import ChildError
+from lae_controller.evaluators.cascade import Job
+from lae_controller.inflight import Pending, held_back
+from lae_controller.niches import PARAMS_ASSUMED, complexity, diversity
+from lae_controller.parts import Parts
+from lae_controller.products import Products
+from lae_controller.program import (
+    Evaluation,
+    Intervention,
+    Measures,
+    Placement,
+    Reason,
+    Record,
+    Status,
+    child_id,
+    parse_child_id,
+)
+from lae_controller.results import Result
+from lae_controller.resume import archive_rows
+from lae_controller.sandbox.proof import looks_shadowed
+from lae_controller.state import Asked, Lease, ask_event
+from lae_controller.task import Mutation
+
+
+@dataclass(frozen=True, slots=True)
+class Unfit:
+    """Why a child will never be evaluated.
+
+    Attributes:
+        digest: of a program that was tried before; None if the change never applied.
+    """
+
+    digest: str | None
+    evaluation: Evaluation
+
+
+PROPOSED_NOTHING = Mutation("", "-", Intervention.OTHER, "-")
+
+
+class Steps:
+    """What may be done with a child; every step is durable before the next depends on it.
+
+    The holder of the controller lock calls it, from one thread.
+    """
+
+    def __init__(self, parts: Parts) -> None:
+        self.settings = parts.settings
+        self.baseline = parts.prepared.baseline
+        self.state = parts.state
+        self.ledger = parts.ledger
+        self.children = parts.children
+        self.plan = self.baseline.plan(self.settings)
+        self._earlier = max(self.state.elapsed, self.baseline.seconds)
+        self._began = time.monotonic()
+        self._products = Products(self.settings.lae_dir, self.settings.keep)
+
+    def elapsed(self) -> float:
+        """Return the active seconds of the run, over all sessions."""
+        return self._earlier + time.monotonic() - self._began
+
+    # -- generation zero ---------------------------------------------------------------------
+
+    def begin(self) -> None:
+        """Tell the baseline on every island, unless that was done."""
+        islands = self.settings.evolution.num_islands
+        size = islands * (1 + self.settings.evolution.initial_variants)
+        baselines = [Asked(child_id(0, i, 0), 0, size, None, "baseline") for i in range(islands)]
+        self.ask([asked for asked in baselines if not self.is_known(asked.child_id)])
+        for asked in baselines:
+            self.children.build_baseline(asked.child_id)  # a run may have come without its programs
+            if asked.child_id not in self.state.told:
+                self.tell(asked, self._baseline_result(asked))
+
+    def _baseline_result(self, asked: Asked) -> Result:
+        first = parse_child_id(asked.child_id)[1] == 0
+        evaluation = self.baseline.evaluation(charged=first)
+        digest = self.baseline.digest
+        kind = Intervention.OTHER
+        result = Result(asked.child_id, None, 0, "", kind, "-", digest, evaluation)
+        results.write(self.settings.lae_dir, result)
+        return result
+
+    # -- ask ---------------------------------------------------------------------------------
+
+    def is_known(self, child: str) -> bool:
+        """Say whether a child of this id was asked for or told."""
+        return child in self.state.asked or child in self.state.told
+
+    def choose(self, child: str, size: int) -> Asked:
+        """Choose parent and inspirations for a child of a generation of ``size``."""
+        _, island, _ = parse_child_id(child)
+        chosen = self.state.search.ask(child, island)
+        return Asked(child, 0, size, chosen.parent_id, chosen.rule, chosen.top, chosen.diverse)
+
+    def ask(self, new: Iterable[Asked]) -> None:
+        """Write down that these children are asked for, before anything is done for them."""
+        at = datetime.now(timezone.utc).isoformat(timespec="seconds")
+        events = [ask_event(asked, at) for asked in new]
+        if events:
+            self.ledger.append(events)
+            for event in events:
+                self.state.apply(event)
+
+    def again(self, asked: Asked, lease: Lease | None = None) -> Asked:
+        """Ask for a child once more: its earlier attempt came to nothing."""
+        asked = replace(asked, attempt=asked.attempt + 1, lease=lease)
+        self.ask([asked])
+        return asked
+
+    # -- freeze ------------------------------------------------------------------------------
+
+    def freeze(
+        self, asked: Asked, mutation: Mutation, claimed: Mapping[str, str]
+    ) -> Pending | Unfit:
+        """Put a change into its directory and check it.
+
+        Args:
+            claimed: digest -> id of children that are frozen but not yet told.
+        """
+        try:
+            known = ChainMap(dict(claimed), self.state.known)
+            frozen = self.children.freeze(asked, mutation.change, known)
+        except DuplicateError as error:
+            return Unfit(error.digest, never_ran(error))
+        except ChildError as error:
+            return Unfit(None, never_ran(error))
+        return Pending(asked, mutation, frozen.digest, frozen.suspect)
+
+    # -- evaluate ----------------------------------------------------------------------------
+
+    def job(self, pending: Pending) -> Job:
+        """Return what an executor needs to evaluate a frozen child."""
+        asked = pending.asked
+        parent = self.state.told[asked.parent_id or ""]
+        return Job(
+            child_id=asked.child_id,
+            attempt=asked.attempt,
+            program=self.children.directory(asked.child_id),
+            digest=pending.digest,
+            folder=self.settings.lae_dir / "runs" / asked.child_id,
+            plan=self.plan,
+            parent_smoke=parent.smoke_metric,
+        )
+
+    def believed(self, pending: Pending, evaluation: Evaluation) -> Evaluation:
+        """Return the evaluation as far as it can be believed.
+
+        A changed program with its parent's metric and curve to the last digit, and no proof of
+        what ran, is held to have run its parent's code.
+        """
+        if evaluation.status is not Status.EVALUATED:
+            return evaluation
+        if evaluation.proven or self._change_was_seen(pending.asked, evaluation):
+            return held_back(pending, evaluation)
+        parent = results.read(self.settings.lae_dir, pending.asked.parent_id or "")
+        same = parent is not None and (
+            parent.evaluation.metric == evaluation.metric
+            and parent.evaluation.artifacts.curve == evaluation.artifacts.curve
+        )
+        if looks_shadowed(True, same, same, proven=False):
+            return replace(
+                evaluation,
+                status=Status.CRASH,
+                metric=None,
+                reason=Reason.SHADOWED,
+                detail="metric and curve are the parent's to the last digit, and nothing proves "
+                "that the child's own code was what ran",
+            )
+        return held_back(pending, evaluation)
+
+    def _change_was_seen(self, asked: Asked, evaluation: Evaluation) -> bool:
+        """Say whether every file that the child changed was used by its run."""
+        mine = self.children.files(asked.child_id)
+        parents = self.children.files(asked.parent_id or "")
+        changed = {path for path, text in mine.items() if parents.get(path) != text}
+        return not changed & set(evaluation.unseen)
+
+    def finish(
+        self, asked: Asked, mutation: Mutation, digest: str | None, evaluation: Evaluation
+    ) -> Result:
+        """Make a child's result durable; from here on it cannot be lost."""
+        result = Result(
+            child_id=asked.child_id,
+            parent_id=asked.parent_id,
+            attempt=asked.attempt,
+            summary=mutation.summary,
+            intervention=mutation.intervention,
+            operator=mutation.operator,
+            digest=digest,
+            evaluation=evaluation,
+            usage=mutation.usage,
+            promise=mutation.promise,
+        )
+        results.write(self.settings.lae_dir, result)
+        return result
+
+    def on_disk(self, wanted: Iterable[Asked]) -> Iterator[Result]:
+        """Yield finished children that were not told before a crash, or by another process."""
+        for asked in wanted:
+            result = results.read(self.settings.lae_dir, asked.child_id)
+            if result is not None:
+                yield result
+
+    # -- tell --------------------------------------------------------------------------------
+
+    def tell(self, asked: Asked, result: Result) -> Placement:
+        """Place a child, write it down, and show it in the views."""
+        result = self._not_twice(asked, result)
+        event, placement = self.state.tell(self._record(asked, result))
+        self.ledger.append([event])
+        self.ledger.append_history(self.state.rows[-1:])
+        self.write_archive()
+        self.children.forget(asked.child_id)
+        islands = self.settings.evolution.num_islands
+        self._products.settle(asked.child_id, self.state.search, islands)
+        return placement
+
+    def _not_twice(self, asked: Asked, result: Result) -> Result:
+        """Return the result, as a duplicate's if its twin was told while it was evaluated.
+
+        Only children that were frozen apart from each other (by ``evaluate``) can come to this.
+        """
+        twin = self.state.known.get(result.digest or "")
+        failed = result.evaluation.reason is Reason.DUPLICATE
+        if twin is None or failed or asked.parent_id is None:
+            return result
+        evaluation = Evaluation(
+            status=Status.CRASH,
+            reason=Reason.DUPLICATE,
+            detail=f"the same program as {twin}",
+            seconds=result.evaluation.seconds,
+        )
+        return replace(result, evaluation=evaluation)
+
+    def migrate_if_due(self) -> None:
+        """Let elites migrate, if the generation just finished calls for it."""
+        if self.state.migration_due:
+            self.ledger.append([self.state.migrate()])
+            self.write_archive()
+
+    def write_archive(self) -> None:
+        """Show the archives as they stand."""
+        islands = self.settings.evolution.num_islands
+        self.ledger.write_archive(archive_rows(self.state.search, islands))
+
+    def _record(self, asked: Asked, result: Result) -> Record:
+        gen, island, _ = parse_child_id(asked.child_id)
+        evaluation = result.evaluation
+        measures, assumed = self._measures(asked, evaluation, island)
+        warnings = evaluation.artifacts.warnings
+        return Record(
+            child_id=asked.child_id,
+            parent_id=asked.parent_id,
+            gen=gen,
+            island=island,
+            status=evaluation.status,
+            smoke_metric=evaluation.smoke_metric,
+            metric=evaluation.metric,
+            reason=evaluation.reason,
+            detail=evaluation.detail[:500],
+            summary=result.summary,
+            intervention=result.intervention,
+            operator=result.operator,
+            rule=asked.rule,
+            digest=result.digest,
+            measures=measures,
+            params=int(measures.complexity) if measures and measures.unit == "params" else None,
+            charge=evaluation.charge,
+            seconds=evaluation.seconds,
+            elapsed=self.elapsed(),
+            warnings=(*warnings, PARAMS_ASSUMED) if assumed else warnings,
+            repeats=evaluation.repeats,
+            tier=evaluation.tier,
+            fingerprint=evaluation.fingerprint,
+            usage=result.usage,
+            promise=result.promise,
+        )
+
+    def _measures(
+        self, asked: Asked, evaluation: Evaluation, island: int
+    ) -> tuple[Measures | None, bool]:
+        if evaluation.status is not Status.EVALUATED:
+            return None, False
+        files = self.children.files(asked.child_id)
+        parent = self.state.told.get(asked.parent_id or "")
+        value, unit, assumed = complexity(
+            files,
+            evaluation.params,
+            parent.params if parent else None,
+            self.baseline.params,
+        )
+        evolution = self.settings.evolution
+        distance = diversity(
+            asked.child_id,
+            files,
+            island,
+            self.state.search,
+            self.children.files,
+            (evolution.seed, evolution.diversity_reference_size),
+        )
+        return Measures(value, unit, distance), assumed
+
+
+def never_ran(error: ChildError) -> Evaluation:
+    """Return the evaluation of a child that failed before any run."""
+    return Evaluation(status=Status.CRASH, reason=error.reason, detail=error.detail)
+
+
+def claimed_by(outcomes: Iterable[Result]) -> dict[str, str]:
+    """Return the programs that finished, untold children stand for: digest -> id."""
+    return {
+        result.digest: result.child_id
+        for result in outcomes
+        if result.digest is not None and result.evaluation.reason is not Reason.DUPLICATE
+    }
