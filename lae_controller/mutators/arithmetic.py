@@ -7,8 +7,8 @@ import random
 from collections.abc import Iterator
 from functools import partial
 
+from lae_controller.change.intervention import classify
 from lae_controller.mutators.edits import Edit, Site, Splice
-from lae_controller.mutators.intervention import classify
 from lae_controller.mutators.names import is_frozen, is_measure
 from lae_controller.mutators.scopes import call_name
 from lae_controller.mutators.sources import Source

@@ -7,11 +7,11 @@ import random
 from collections.abc import Iterator
 from functools import partial
 
+from lae_controller.change.identifiers import words
+from lae_controller.change.intervention import classify
 from lae_controller.mutators.constants import kind_of, replacement
 from lae_controller.mutators.edits import Edit, Site, Splice
 from lae_controller.mutators.families import WORDS
-from lae_controller.mutators.intervention import classify
-from lae_controller.mutators.names import words
 from lae_controller.mutators.python_scalars import constant_text
 from lae_controller.mutators.scalar import Scalar
 from lae_controller.mutators.sources import Source

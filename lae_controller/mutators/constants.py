@@ -6,10 +6,11 @@ import random
 from collections.abc import Sequence
 from functools import partial
 
+from lae_controller.change.identifiers import words
+from lae_controller.change.intervention import classify
 from lae_controller.mutators.edits import Edit, Site, Splice
-from lae_controller.mutators.intervention import classify
 from lae_controller.mutators.literals import NEAR, move, spell, typical
-from lae_controller.mutators.names import Role, words
+from lae_controller.mutators.names import Role
 from lae_controller.mutators.scalar import Scalar
 from lae_controller.mutators.view import View
 from lae_controller.program import Intervention

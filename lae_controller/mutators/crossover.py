@@ -8,9 +8,9 @@ import random
 from collections.abc import Iterator
 from functools import partial
 
+from lae_controller.change.intervention import classify
 from lae_controller.mutators.constants import kind_of, retyped, sample
 from lae_controller.mutators.edits import Edit, Site, Splice
-from lae_controller.mutators.intervention import classify
 from lae_controller.mutators.literals import spell, toward
 from lae_controller.mutators.names import Role
 from lae_controller.mutators.scalar import Scalar

@@ -6,7 +6,8 @@ import math
 import random
 from collections.abc import Callable
 
-from lae_controller.mutators.names import Role, words
+from lae_controller.change.identifiers import words
+from lae_controller.mutators.names import Role
 
 NEAR = math.log(2.0)
 FAR = math.log(10.0)

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from enum import Enum
 
-_WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
+from lae_controller.change.identifiers import words
 
 
 class Role(Enum):
@@ -18,11 +17,6 @@ class Role(Enum):
     PLAIN = "plain"  # nothing is known
     FRAGILE = "fragile"  # an axis, a class count: a change mostly crashes
     FROZEN = "frozen"  # budget, seed, split: not for a child to change
-
-
-def words(text: str) -> tuple[str, ...]:
-    """Split identifiers into lower-case words: ``learningRate``, ``D_MODEL`` alike."""
-    return tuple(word.lower() for word in _WORD.findall(text))
 
 
 def _set(text: str) -> frozenset[str]:

@@ -13,9 +13,10 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
 
+from lae_controller.change.identifiers import words
+from lae_controller.change.intervention import classify
 from lae_controller.mutators.edits import Edit, Site, Splice
-from lae_controller.mutators.intervention import classify
-from lae_controller.mutators.names import is_measure, words
+from lae_controller.mutators.names import is_measure
 from lae_controller.mutators.scopes import Body, bodies, dotted
 from lae_controller.mutators.sources import Source
 from lae_controller.mutators.view import View

@@ -7,9 +7,9 @@ import random
 from collections.abc import Iterator
 from functools import partial
 
+from lae_controller.change.intervention import classify
 from lae_controller.mutators.edits import Edit, Site, Splice
 from lae_controller.mutators.families import FAMILIES, Family
-from lae_controller.mutators.intervention import classify
 from lae_controller.mutators.literals import rounded, spell
 from lae_controller.mutators.scopes import dotted
 from lae_controller.mutators.sources import Source

@@ -8,7 +8,8 @@ from ruamel.yaml import YAML
 from ruamel.yaml.error import YAMLError
 from ruamel.yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
-from lae_controller.mutators.names import is_frozen, words
+from lae_controller.change.identifiers import words
+from lae_controller.mutators.names import is_frozen
 from lae_controller.mutators.scalar import Scalar, Value
 from lae_controller.mutators.sources import Source
 

@@ -2,21 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from lae_controller.mutators.names import Role, is_frozen, is_measure_name, role_of, words
-
-
-@pytest.mark.parametrize(
-    ("name", "parts"),
-    [
-        ("learningRate", ("learning", "rate")),
-        ("N_EMBD", ("n", "embd")),
-        ("BatchNorm1d", ("batch", "norm", "d")),
-        ("MLPHead", ("mlp", "head")),
-        ("lr0", ("lr",)),
-    ],
-)
-def test_words(name: str, parts: tuple[str, ...]) -> None:
-    assert words(name) == parts
+from lae_controller.mutators.names import Role, is_frozen, is_measure_name, role_of
 
 
 @pytest.mark.parametrize(

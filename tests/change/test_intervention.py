@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from lae_controller.mutators.intervention import classify
+from lae_controller.change.intervention import classify
 from lae_controller.program import Intervention
 
 

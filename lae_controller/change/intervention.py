@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lae_controller.mutators.names import words
+from lae_controller.change.identifiers import words
 from lae_controller.program import Intervention
 
 _BY_OPERATOR = {
