@@ -25,6 +25,8 @@ LAYERS = {
     "config": 1,
     "change": 1,
     "outputs": 1,
+    "prompts": 1,
+    "replies": 1,
     "machine": 1,
     "lock": 1,
     "ledger": 1,
