@@ -88,6 +88,9 @@ class Task:
         insights: remarks of the evaluator on earlier programs.
         promise: whether the Mutator is asked how promising the child is, from 1 to 10.
         directory: where the child's files lie, the parent's code not yet changed.
+        context: what the task is about, in the words of whoever set it: an evaluator's
+            docstring, an experiment's description.
+        whole_files: show files with evolve blocks whole, not only what lies inside the blocks.
     """
 
     child_id: str
@@ -115,6 +118,8 @@ class Task:
     insights: tuple[str, ...] = ()
     promise: bool = False
     directory: str = ""
+    context: str = ""
+    whole_files: bool = False
 
 
 @dataclass(frozen=True, slots=True)

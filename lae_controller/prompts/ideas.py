@@ -1,0 +1,158 @@
+"""One stated idea for each child: without one a model proposes the same change again and again.
+
+The ideas are general kinds of training change. Those with no foothold in the program's words are
+left out, and they come round in an order that depends on the child's id alone.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from lae_controller.change.identifiers import words
+from lae_controller.program import Intervention, parse_child_id, rng_for
+from lae_controller.task import Credit, Task
+
+_OFTEN = 6.0  # children (their number decays with age) from which a kind may be over-used
+
+
+@dataclass(frozen=True, slots=True)
+class Idea:
+    """A kind of change.
+
+    Attributes:
+        wordings: ways to put it, drawn from.
+        footholds: words of identifiers, one of which the program must hold; empty for any.
+    """
+
+    kind: Intervention
+    wordings: tuple[str, ...]
+    footholds: frozenset[str] = frozenset()
+
+
+def _idea(kind: Intervention, wordings: str, footholds: str = "") -> Idea:
+    texts = tuple(wording.strip() for wording in wordings.split("|"))
+    return Idea(kind, texts, frozenset(footholds.split()))
+
+
+_RATE = "lr eta rate learning alpha step_size"
+_LAYERS = (
+    "hidden width layers layer units channels filters linear conv dense embd heads depth blocks"
+)
+_WEIGHTS = "normal randn rand uniform xavier kaiming init std scale weight weights linear conv w"
+
+IDEAS = (
+    _idea(
+        Intervention.OPTIMISER,
+        "a learning rate twice as large | a learning rate four times as large"
+        " | a learning rate half as large | a learning rate ten times as large",
+        _RATE,
+    ),
+    _idea(
+        Intervention.ARCHITECTURE,
+        "twice as many hidden units or channels | four times as many hidden units or channels"
+        " | a wider model | a model of half the width",
+        _LAYERS,
+    ),
+    _idea(
+        Intervention.ARCHITECTURE,
+        "a better activation function (change its gradient too where it is written out)"
+        " | an activation function that does not saturate (change its gradient too where it is"
+        " written out)",
+        "relu gelu silu tanh sigmoid activation act exp elu softplus",
+    ),
+    _idea(
+        Intervention.INIT,
+        "a better weight initialisation | a larger scale of the initial weights"
+        " | initial weights scaled by the size of the layer",
+        _WEIGHTS,
+    ),
+    _idea(
+        Intervention.DATA,
+        "a batch size half as large | a quarter of the batch size | a batch size twice as large",
+        "batch bs batchsize",
+    ),
+    _idea(
+        Intervention.SCHEDULE,
+        "a learning rate that falls during the training | a warm-up of the learning rate"
+        " | a learning rate that is halved towards the end",
+        _RATE,
+    ),
+    _idea(
+        Intervention.OPTIMISER,
+        "momentum in the updates | another update rule or optimiser | a limit on the size of the"
+        " gradients",
+        "sgd adam adamw optim optimizer optimiser momentum grad grads gradient gradients velocity"
+        " backward step train update",
+    ),
+    _idea(
+        Intervention.REGULARISATION,
+        "less overfitting: some weight decay | less overfitting: some dropout or noise"
+        " | a softer target: label smoothing",
+        "loss decay dropout weight softmax train fit update",
+    ),
+    _idea(
+        Intervention.DATA,
+        "inputs that are scaled or centred better | a little noise or augmentation on the training"
+        " inputs",
+        "images image inputs input x data loader transform augment normalize normalise scale",
+    ),
+    _idea(
+        Intervention.ARCHITECTURE,
+        "one more layer or a direct path from input to output | normalised activations",
+        _LAYERS,
+    ),
+    _idea(Intervention.OTHER, "another value of a constant that was not changed yet"),
+    _idea(Intervention.OTHER, "an idea of your own that was not tried yet"),
+)
+
+
+def idea_for(task: Task) -> str:
+    """Return the idea that is stated to the Mutator of this child.
+
+    Children of one generation get neighbours in the list, so that they differ; the next
+    generation starts elsewhere. An idea of an over-used kind gives way every second time.
+    """
+    ideas = _with_foothold(task)
+    gen, island, slot = parse_child_id(task.child_id)
+    at = gen * _stride(len(ideas)) + island + slot
+    rng = rng_for(task.seed, task.child_id, "idea")
+    worn = overused(task.kinds)
+    order = [ideas[(at + step) % len(ideas)] for step in range(len(ideas))]
+    chosen = next((idea for idea in order if idea.kind not in worn or rng.random() < 0.5), order[0])
+    return rng.choice(chosen.wordings)
+
+
+def _with_foothold(task: Task) -> Sequence[Idea]:
+    there = {word for text in task.files.values() for word in words(text)}
+    return [idea for idea in IDEAS if not idea.footholds or idea.footholds & there]
+
+
+def _stride(length: int) -> int:
+    """Return a step, near the golden section of ``length``, that visits every position."""
+    start = max(1, round(length * 0.618))
+    return next(step for step in range(start, start + length) if math.gcd(step, length) == 1)
+
+
+def overused(kinds: Mapping[str, Credit]) -> tuple[Intervention, ...]:
+    """Return the kinds that are tried often and kept less than half as often as all together."""
+    tried = sum(credit.tried for credit in kinds.values())
+    rate = sum(credit.paid for credit in kinds.values()) / tried if tried else 0.0
+    return tuple(
+        kind
+        for kind in Intervention
+        if kind.value in kinds
+        and kinds[kind.value].tried >= _OFTEN
+        and kinds[kind.value].paid < rate / 2 * kinds[kind.value].tried
+    )
+
+
+def underused(kinds: Mapping[str, Credit]) -> tuple[Intervention, ...]:
+    """Return the kinds that got less than half of an equal share, once there is a history."""
+    real = [kind for kind in Intervention if kind is not Intervention.OTHER]
+    counts = {kind: kinds[kind.value].tried if kind.value in kinds else 0.0 for kind in real}
+    total = sum(counts.values())
+    if total < _OFTEN:
+        return ()
+    return tuple(kind for kind in real if counts[kind] < total / len(real) / 2)
