@@ -19,10 +19,10 @@ from lae_controller.evaluators.preparation import prepare
 from lae_controller.executors import EXECUTORS
 from lae_controller.files import make_folder, read_json, write_atomic
 from lae_controller.ledger import Ledger
-from lae_controller.loop import DISK_FLOOR, Controller
+from lae_controller.loop import DISK_FLOOR
 from lae_controller.machine.hardware import derive_concurrency, probe
 from lae_controller.machine.slots import Slot, slots_for
-from lae_controller.parts import Parts
+from lae_controller.parts import Core, Parts
 from lae_controller.quantities import parse_size, parse_total
 from lae_controller.resume import load_state
 from lae_controller.sandbox.command import entrypoint, interpreter
@@ -160,14 +160,14 @@ def isolation_for(settings: Settings, snapshot: Snapshot, editable: tuple[str, .
     )
 
 
-def controller(
+def parts(
     settings: Settings,
     prepared: Prepared,
     lifelines: Lifelines,
     observe: Callable[[RunState], None],
     say: Say,
-) -> Controller:
-    """Put a controller together; reads and mends the ledgers, so the lock must be held."""
+) -> Parts:
+    """Put the parts together; reads and mends the ledgers, so the lock must be held."""
     ledger = Ledger(settings.lae_dir, say)
     state = load_state(settings, ledger, search_for(settings), prepared.baseline, mend=True)
     place = machine(settings)
@@ -177,22 +177,10 @@ def controller(
     work = partial(evaluate, evaluator=evaluator)
     executor = _load(EXECUTORS[settings.executor.kind])(work, place.slots, lifelines)
     children = Children(settings, prepared, lifelines)
-    parts = Parts(settings, prepared, state, ledger, children, executor, observe, say)
-    return Controller(parts)
+    return Parts(settings, prepared, state, ledger, children, executor, observe, say)
 
 
-@dataclass(frozen=True, slots=True)
-class RunView:
-    """A run as it lies on disk, for commands that only read."""
-
-    settings: Settings
-    prepared: Prepared
-    state: RunState
-    ledger: Ledger
-    children: Children
-
-
-def view(settings: Settings, say: Say) -> RunView:
+def view(settings: Settings, say: Say) -> Core:
     """Read a run without changing anything; safe while a controller works on it.
 
     Raises:
@@ -208,4 +196,4 @@ def view(settings: Settings, say: Say) -> RunView:
         settings = replace(settings, total_budget=parse_total(session["total_budget"]))
     ledger = Ledger(settings.lae_dir, say)
     state = load_state(settings, ledger, search_for(settings), prepared.baseline, mend=False)
-    return RunView(settings, prepared, state, ledger, Children(settings, prepared, Lifelines()))
+    return Core(settings, prepared, state, ledger, Children(settings, prepared, Lifelines()))

@@ -37,6 +37,7 @@ from lae_controller.task import Failure, Inspiration, Mutation, MutatorFailure, 
 
 _CACHED_PROGRAMS = 256
 _MUTATOR_TRIES = 3
+_CHANGE = "change.diff"
 _DATA_SUFFIXES = frozenset(
     ".txt .csv .tsv .npy .npz .bin .json .jsonl .pkl .pt .parquet .h5 .idx .gz .zip".split()
 )
@@ -221,6 +222,19 @@ class Children:
         folder = self.folder(child_id)
         remove_tree(folder)
         lock_beside(folder).unlink(missing_ok=True)
+
+    def written_change(self, asked: Asked) -> str:
+        """Return the change that a host's Mutator wrote as ``change.diff``; empty if it edited.
+
+        The file may lie in the child's directory, where it is no part of the program, or beside
+        TASK.md; it is moved there.
+        """
+        beside = self.folder(asked.child_id) / _CHANGE
+        inside = self.directory(asked.child_id) / _CHANGE
+        harness = {entry.path for entry in self._prepared.snapshot.entries}
+        if inside.is_file() and not inside.is_symlink() and _CHANGE not in harness:
+            inside.replace(beside)
+        return beside.read_text("utf-8", "replace") if beside.is_file() else ""
 
     # -- freeze ------------------------------------------------------------------------------
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from lae_controller.errors import ConfigError
 from lae_controller.program import Direction
-from lae_controller.quantities import TotalBudget, parse_size, parse_total
+from lae_controller.quantities import TotalBudget, parse_duration, parse_size, parse_total
 from lae_controller.validation import validate
 from lae_controller.yaml_text import load_yaml
 
@@ -142,6 +142,7 @@ class Settings:
     network: bool = False
     keep: str = "none"
     host: str = "other"
+    lease: str = "2h"
     mutator: MutatorSettings = MutatorSettings()
     evolution: EvolutionSettings = EvolutionSettings()
     confirm: ConfirmSettings = ConfirmSettings()
@@ -330,6 +331,7 @@ def _env_text(value: object) -> str:
 def _check_together(settings: Settings) -> None:
     """Check what one schema line cannot say: settings against each other."""
     where = settings.path.name
+    parse_duration(settings.lease)
     if settings.memory_limit is not None and not parse_size(settings.memory_limit):
         raise ConfigError(f"{where}: memory_limit is {settings.memory_limit!r}; expected above 0")
     runs = settings.total_budget.runs

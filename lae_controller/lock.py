@@ -15,17 +15,24 @@ from filelock import FileLock, Timeout
 from lae_controller.errors import LockedError
 from lae_controller.files import cannot_write, make_folder, read_json, write_atomic
 
+_GLANCE_S = 0.3
+
 
 class ControllerLock:
-    """Held for the life of a controller; the holder's pid and host lie beside it."""
+    """Held for the life of a controller; the holder's pid and host lie beside it.
 
-    def __init__(self, lae_dir: Path) -> None:
+    Args:
+        patience: seconds to wait for others that hold it for a moment (``ask``, ``tell``).
+    """
+
+    def __init__(self, lae_dir: Path, patience: float = 0.3) -> None:
         self._folder = lae_dir
+        self._patience = patience
         self._note = lae_dir / "controller.json"
         self._lock = FileLock(str(lae_dir / "lock"))
 
     def __enter__(self) -> ControllerLock:
-        """Take the lock at once or not at all.
+        """Take the lock; a controller that holds it for its life is not waited for.
 
         Raises:
             LockedError: if another controller holds it; names its pid and host.
@@ -33,19 +40,35 @@ class ControllerLock:
         """
         make_folder(self._folder)
         try:
-            # A moment's patience: `lae status` looks by taking the lock, and lets go at once.
-            self._lock.acquire(timeout=0.3, poll_interval=0.02)
+            self._acquire()
         except Timeout:
             raise LockedError(_held(self._folder, holder(self._folder))) from None
         except OSError as error:
             raise cannot_write(self._folder, error) from error
-        note = {"pid": os.getpid(), "host": socket.gethostname(), "since": time.time()}
+        note = {
+            "pid": os.getpid(),
+            "host": socket.gethostname(),
+            "since": time.time(),
+            "brief": self._patience > _GLANCE_S,
+        }
         try:
             write_atomic(self._note, json.dumps(note) + "\n")
         except BaseException:
             self._lock.release()
             raise
         return self
+
+    def _acquire(self) -> None:
+        """Wait a glance (``lae status`` looks by taking the lock), or longer for brief holders."""
+        until = time.monotonic() + self._patience
+        while True:
+            try:
+                self._lock.acquire(timeout=_GLANCE_S, poll_interval=0.02)
+            except Timeout:
+                if time.monotonic() >= until or not holder(self._folder).get("brief"):
+                    raise
+            else:
+                return
 
     def __exit__(
         self,

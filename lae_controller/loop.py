@@ -12,6 +12,7 @@ from lae_controller.ahead import Ahead
 from lae_controller.budget import Budget, Stop
 from lae_controller.concurrency import Concurrency
 from lae_controller.files import check_free
+from lae_controller.leases import Leases
 from lae_controller.parts import Parts
 from lae_controller.pipeline import Pipeline
 from lae_controller.program import Evaluation, child_id
@@ -51,9 +52,11 @@ class Controller:
         self._show()
         if not self._has_shown:
             self._observe(self.state)  # nothing was left to do; the views are made all the same
-        event = {"event": "stop", "reason": stop.reason, "elapsed": self.steps.elapsed()}
-        self.ledger.append([event])
+        self.ledger.append([self._end(stop)])
         return stop
+
+    def _end(self, stop: Stop) -> dict[str, object]:
+        return {"event": "stop", "reason": stop.reason, "elapsed": self.steps.elapsed()}
 
     def _show(self) -> None:
         """Bring leaderboard and status line up to date, if anything was told since."""
@@ -148,14 +151,16 @@ class Controller:
             if len(self.state.asked) >= self.budget.room(self.state, self.steps.elapsed()):
                 return None  # what is under way may cost less than it could, or use up the budget
             check_free(self.settings.lae_dir, DISK_FLOOR)
-            size = self._concurrency.slots
-            self.steps.ask([self.steps.choose(self.state.next_ids(size)[0], self._size(size))])
-            pipeline.add(self.state.asked[next(reversed(self.state.asked))])
+            pipeline.add(self._ask_one())
         return None
 
-    def _size(self, new: int) -> int:
-        """Return the size of the generation that the next child belongs to."""
-        return new if self.state.gen_asked >= self.state.gen_size else self.state.gen_size
+    def _ask_one(self) -> Asked:
+        """Ask for the next child: of the current generation, or of a new one."""
+        fresh = self.state.gen_asked >= self.state.gen_size
+        size = self._concurrency.slots if fresh else self.state.gen_size
+        asked = self.steps.choose(self.state.next_ids(size)[0], size)
+        self.steps.ask([asked])
+        return asked
 
     def _tell_one(
         self, pipeline: Pipeline, asked: Asked, result: Result, recent: list[Evaluation]
@@ -167,6 +172,61 @@ class Controller:
             self._show()
             self._watch(pipeline, recent)
             recent.clear()
+
+    # -- a host's own Mutators -----------------------------------------------------------------
+
+    def hand_out(self, count: int | None, leases: Leases) -> tuple[list[Asked], Stop | None]:
+        """Reserve up to ``count`` tasks, or one for each slot; and say why there are no more.
+
+        Tasks whose lease has run out come first.
+        """
+        self._concurrency.note_configured()
+        self.steps.begin()
+        self._variants()
+        wanted = self._concurrency.slots if count is None else count
+        free = [asked for asked in self.state.asked.values() if leases.is_free(asked)]
+        stop: Stop | None = None
+        while len(free) < wanted and stop is None:
+            more, stop = self._further()
+            free += more
+            if not more:
+                break
+        if stop is not None and not self.state.asked and self.state.last_stop != stop.reason:
+            self.ledger.append([self._end(stop)])
+        self._show()
+        return [self.steps.lease(asked, leases.new()) for asked in free[:wanted]], stop
+
+    def _further(self) -> tuple[list[Asked], Stop | None]:
+        """Ask for the next children that the schedule allows at this time, if any."""
+        generational = self.settings.evolution.schedule == "generational"
+        if generational and self.state.asked:
+            return [], None
+        stop = self._stop()
+        if stop is not None:
+            return [], stop
+        before = set(self.state.asked)
+        if generational:
+            self._ask_more()
+        elif len(before) < self.budget.room(self.state, self.steps.elapsed()):
+            self._ask_one()
+        return [asked for child, asked in self.state.asked.items() if child not in before], None
+
+    def take_in(self, child: str) -> None:
+        """Tell a child whose result lies on disk, with all of its generation if it goes by those.
+
+        A generation that is not complete is not told yet.
+        """
+        generational = self.settings.evolution.schedule == "generational"
+        due = list(self.state.asked.values()) if generational else [self.state.asked[child]]
+        outcomes = {result.child_id: result for result in self.steps.on_disk(due)}
+        if len(outcomes) < len(due):
+            return
+        for asked in due:
+            result = outcomes[asked.child_id]
+            self.steps.advance(result.evaluation.seconds / self._concurrency.slots)
+            self.steps.tell(asked, result)
+        self.steps.migrate_if_due()
+        self._show()
 
     # -- when to stop ------------------------------------------------------------------------
 

@@ -14,7 +14,18 @@ from lae_controller.state import RunState
 
 
 @dataclass(frozen=True, slots=True)
-class Parts:
+class Core:
+    """One run as it lies on disk: enough for everything but deciding what runs when."""
+
+    settings: Settings
+    prepared: Prepared
+    state: RunState
+    ledger: Ledger
+    children: Children
+
+
+@dataclass(frozen=True, slots=True)
+class Parts(Core):
     """The parts of one controller (see ``build``).
 
     Attributes:
@@ -22,11 +33,6 @@ class Parts:
         say: takes remarks for people.
     """
 
-    settings: Settings
-    prepared: Prepared
-    state: RunState
-    ledger: Ledger
-    children: Children
     executor: Executor
     observe: Callable[[RunState], None]
     say: Callable[[str], None]

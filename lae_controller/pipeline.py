@@ -25,7 +25,7 @@ SERVICE_TRIES = 5
 """How often in a row a proposal may fail for the sake of its service before the run stops."""
 
 _TICK_S = 0.2
-_MENDABLE = frozenset(
+MENDABLE = frozenset(
     {
         Reason.BAD_DIFF,
         Reason.NO_CHANGE,
@@ -38,6 +38,7 @@ _MENDABLE = frozenset(
         Reason.NON_FINITE,
     }
 )
+"""Failures that a better change would not have had."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,7 +186,7 @@ class Pipeline:
     def _mend(self, attempt: Try, reply: str, evaluation: Evaluation) -> bool:
         """Send a failed proposal back, if its Mutator can mend it and may try once more."""
         reason = evaluation.reason
-        if reason not in _MENDABLE or len(attempt.failures) >= self._mends:
+        if reason not in MENDABLE or len(attempt.failures) >= self._mends:
             return False
         failure = Failure(reply, reason, evaluation.detail)
         self._propose(replace(attempt, failures=(*attempt.failures, failure)))

@@ -17,6 +17,7 @@ from lae_controller.evaluators.baseline import Prepared, is_forced, load_prepare
 from lae_controller.files import write_atomic, write_json
 from lae_controller.ledger import Ledger
 from lae_controller.lock import ControllerLock
+from lae_controller.loop import Controller
 from lae_controller.program import Placement
 from lae_controller.resume import archive_rows, load_state
 from lae_controller.sandbox.launch import Lifelines
@@ -47,8 +48,8 @@ def run_search(settings: Settings, say: Say) -> tuple[Stop, str]:
         try:
             prepared = build.prepared_run(settings, lifelines, say)
             refuse_ineffective(settings, prepared)
-            observe = _observer(settings, prepared, say)
-            controller = build.controller(settings, prepared, lifelines, observe, say)
+            views = observer(settings, prepared, say)
+            controller = Controller(build.parts(settings, prepared, lifelines, views, say))
             try:
                 stop = controller.run()
             finally:
@@ -86,7 +87,7 @@ def accept(settings: Settings, child_id: str, say: Say) -> Placement:
         placement, event = state.accept(child_id)
         ledger.append([event])
         ledger.write_archive(archive_rows(search, settings.evolution.num_islands))
-        _observer(settings, prepared, say)(state)
+        observer(settings, prepared, say)(state)
         return placement
 
 
@@ -100,7 +101,8 @@ def refuse_ineffective(settings: Settings, prepared: Prepared) -> None:
         raise RefusedError(NO_EFFECT)
 
 
-def _observer(settings: Settings, prepared: Prepared, say: Say) -> Callable[[RunState], None]:
+def observer(settings: Settings, prepared: Prepared, say: Say) -> Callable[[RunState], None]:
+    """Return what brings the leaderboard up to date and says the status line."""
     baseline = prepared.baseline
 
     def observe(state: RunState) -> None:

@@ -17,7 +17,7 @@ from lae_controller.errors import ChildError
 from lae_controller.evaluators.cascade import Job
 from lae_controller.inflight import Pending, held_back
 from lae_controller.niches import PARAMS_ASSUMED, complexity, diversity
-from lae_controller.parts import Parts
+from lae_controller.parts import Core
 from lae_controller.products import Products
 from lae_controller.program import (
     Evaluation,
@@ -58,7 +58,7 @@ class Steps:
     The holder of the controller lock calls it, from one thread.
     """
 
-    def __init__(self, parts: Parts) -> None:
+    def __init__(self, parts: Core) -> None:
         self.settings = parts.settings
         self.baseline = parts.prepared.baseline
         self.state = parts.state
@@ -72,6 +72,10 @@ class Steps:
     def elapsed(self) -> float:
         """Return the active seconds of the run, over all sessions."""
         return self._earlier + time.monotonic() - self._began
+
+    def advance(self, seconds: float) -> None:
+        """Count time that passed outside this process, as other processes evaluated."""
+        self._earlier += seconds
 
     # -- generation zero ---------------------------------------------------------------------
 
@@ -116,9 +120,16 @@ class Steps:
             for event in events:
                 self.state.apply(event)
 
-    def again(self, asked: Asked, lease: Lease | None = None) -> Asked:
+    def again(self, asked: Asked) -> Asked:
         """Ask for a child once more: its earlier attempt came to nothing."""
-        asked = replace(asked, attempt=asked.attempt + 1, lease=lease)
+        asked = replace(asked, attempt=asked.attempt + 1, lease=None)
+        self.ask([asked])
+        return asked
+
+    def lease(self, asked: Asked, lease: Lease) -> Asked:
+        """Give a task to a host's Mutator; a further attempt if it was given away before."""
+        again = self.children.folder(asked.child_id).exists()
+        asked = replace(asked, attempt=asked.attempt + again, lease=lease)
         self.ask([asked])
         return asked
 

@@ -5,14 +5,17 @@ from __future__ import annotations
 import contextlib
 import re
 import tempfile
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from filelock import FileLock
+from filelock import FileLock, Timeout
 
 from lae_controller.machine.accelerators import Accelerator, visible_env
 from lae_controller.machine.hardware import Hardware
+
+_TICK_S = 0.1
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +42,28 @@ class Slot:
             return
         with FileLock(str(self.lock)):
             yield
+
+
+@contextlib.contextmanager
+def take(slots: Sequence[Slot], folder: Path) -> Iterator[Slot]:
+    """Hold whichever slot is free first; waits for one.
+
+    Args:
+        folder: where the locks of slots without a device lie; processes that share it share them.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    locks = [FileLock(str(slot.lock or folder / slot.name.replace(" ", "-"))) for slot in slots]
+    while True:
+        for slot, lock in zip(slots, locks, strict=True):
+            try:
+                lock.acquire(timeout=0)
+            except Timeout:
+                continue
+            with lock:  # counted twice and let go twice
+                lock.release()
+                yield replace(slot, lock=None)
+                return
+        time.sleep(_TICK_S)
 
 
 def slots_for(hardware: Hardware, concurrency: int) -> tuple[Slot, ...]:

@@ -6,18 +6,18 @@ import difflib
 from typing import Any
 
 from lae_controller import results
-from lae_controller.build import RunView
 from lae_controller.change.patch import repository_prefix, unified
 from lae_controller.config import Settings
 from lae_controller.errors import ConfigError
 from lae_controller.ledger import HistoryRow
 from lae_controller.lock import holder, is_held
+from lae_controller.parts import Core
 from lae_controller.sandbox.programs import added_paths
 from lae_controller.views.summary import summarise
 from lae_controller.views.text import short
 
 
-def status(view: RunView) -> dict[str, Any]:
+def status(view: Core) -> dict[str, Any]:
     """Return what a run has come to, as plain data."""
     settings, baseline, state = view.settings, view.prepared.baseline, view.state
     summary = summarise(settings, baseline, state)
@@ -52,11 +52,11 @@ def before_children(settings: Settings) -> dict[str, Any] | None:
     return {"running": True, "pid": pid, "phase": "baseline", "children": 0}
 
 
-def _size(view: RunView) -> int:
+def _size(view: Core) -> int:
     return sum(p.lstat().st_size for p in view.settings.lae_dir.rglob("*") if p.is_file())
 
 
-def best(view: RunView, top: int) -> list[dict[str, Any]]:
+def best(view: Core, top: int) -> list[dict[str, Any]]:
     """Return the ``top`` best programs, best first."""
     summary = summarise(view.settings, view.prepared.baseline, view.state)
     return [
@@ -82,7 +82,7 @@ def best_text(found: list[dict[str, Any]]) -> str:
     )
 
 
-def child(view: RunView, child_id: str) -> dict[str, Any]:
+def child(view: Core, child_id: str) -> dict[str, Any]:
     """Return everything that is known of one child."""
     row = _row(view, child_id)
     result = results.read(view.settings.lae_dir, child_id)
@@ -115,7 +115,7 @@ def child_text(found: dict[str, Any]) -> str:
     return "\n".join([*lines, "", log]) if log else "\n".join(lines)
 
 
-def diff(view: RunView, child_id: str, against: str) -> bytes:
+def diff(view: Core, child_id: str, against: str) -> bytes:
     """Return a unified diff of a child against its parent or the baseline."""
     row = _row(view, child_id)
     directory = _directory(view, child_id)
@@ -130,7 +130,7 @@ def diff(view: RunView, child_id: str, against: str) -> bytes:
     return unified(old, directory, paths)
 
 
-def export(view: RunView, child_id: str) -> bytes:
+def export(view: Core, child_id: str) -> bytes:
     """Return the patch that turns the user's own tree into this child's program."""
     _row(view, child_id)
     directory = _directory(view, child_id)
@@ -142,14 +142,14 @@ def export(view: RunView, child_id: str) -> bytes:
     return patch
 
 
-def _directory(view: RunView, child_id: str) -> Any:
+def _directory(view: Core, child_id: str) -> Any:
     directory = view.children.directory(child_id)
     if not directory.is_dir():
         raise ConfigError(f"{directory}: the program's directory is gone; expected it there")
     return directory
 
 
-def _row(view: RunView, child_id: str) -> HistoryRow:
+def _row(view: Core, child_id: str) -> HistoryRow:
     rows = {row.child_id: row for row in view.state.rows}
     if child_id not in rows:
         near = difflib.get_close_matches(child_id, rows, n=1, cutoff=0.0)
@@ -158,7 +158,7 @@ def _row(view: RunView, child_id: str) -> HistoryRow:
     return rows[child_id]
 
 
-def _lineage(view: RunView, child_id: str) -> list[str]:
+def _lineage(view: Core, child_id: str) -> list[str]:
     parents = {row.child_id: row.parent_id for row in view.state.rows}
     line = [child_id]
     while (parent := parents.get(line[-1])) is not None:
