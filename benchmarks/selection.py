@@ -9,11 +9,12 @@ function of the numbers (lower is better, 0 is the optimum, the start is near 27
     noisy       separable, measured with an error of 5; what counts is the true value of the
                 program that seems best
 
-The children go through the real Search as in a run with ``schedule: generational``: the C
-children of a generation do not see each other. Usage:
+The children go through the real Search with C slots. ``generational``: the C children of a
+generation do not see each other. ``async``: every child is told as it ends and the slot gets the
+next at once, so that each child was chosen without knowing the C - 1 before it. Usage:
 
-    python benchmarks/selection.py --seeds 10
-    python benchmarks/selection.py --problems rotated --rules default uniform --children 8
+    python benchmarks/selection.py --seeds 20
+    python benchmarks/selection.py --problems rotated --rules default puct --slots 8
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ import argparse
 import math
 import random
 import statistics
+from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 
@@ -36,9 +38,11 @@ from lae_controller.program import (
     parse_child_id,
     rng_for,
 )
-from lae_controller.search import SearchSettings
+from lae_controller.search import Search, SearchSettings
 from lae_controller.search.diversity import choose_references, mean_distance
 from lae_controller.search.islands import Islands
+from lae_controller.search.niche import RunningAxis, bin_of
+from lae_controller.search.puct import Puct
 from lae_controller.search.selection import SelectionSettings
 
 DIMENSIONS = 10
@@ -52,9 +56,12 @@ DEFAULT = SelectionSettings(**asdict(SelectionShares()))
 RULES = {
     "default": DEFAULT,
     "no stall rule": replace(DEFAULT, quality_patience=NEVER, coverage_patience=NEVER),
+    "global best": SelectionSettings(1.0, 0.0, 0.0, 0.0, 0.0, NEVER, NEVER),
     "island's best": SelectionSettings(0.0, 1.0, 0.0, 0.0, 0.0, NEVER, NEVER),
+    "by rank": SelectionSettings(0.0, 0.0, 1.0, 0.0, 0.0, NEVER, NEVER),
     "uniform": SelectionSettings(0.0, 0.0, 0.0, 1.0, 0.0, NEVER, NEVER),
 }
+TREES = {"puct": 1.0, "puct c=0.3": 0.3, "puct c=2.5": 2.5}
 HILL_CLIMBING = "hill climbing"
 
 
@@ -135,46 +142,76 @@ def objective(problem: str, seed: int) -> Callable[[Program], float]:
     return structural
 
 
+def search_for(rule: str, seed: int) -> Search:
+    """Return a fresh Search that follows a rule."""
+    common = SearchSettings(4, 3, 2, 10, 5, 40, seed, DEFAULT, {}, 0.0, 1.0, 0.0)
+    if rule in TREES:
+        return Puct(replace(common, num_islands=1, c_puct=TREES[rule]), Direction.MINIMIZE)
+    return Islands(replace(common, selection=RULES[rule]), Direction.MINIMIZE)
+
+
 class Run:
     """One search on one problem."""
 
-    def __init__(self, rule: SelectionSettings, problem: str, seed: int) -> None:
+    def __init__(self, rule: str, problem: str, seed: int) -> None:
         self.seed = seed
         self.problem = problem
+        self.islands = 1 if rule in TREES else 4
         self.measure = objective(problem, seed)
         self.programs: dict[str, Program] = {}
-        self.search = Islands(SearchSettings(4, 3, 2, 10, 5, 40, seed, rule), Direction.MINIMIZE)
-        for island in range(4):
-            self._tell(child_id(0, island, 0), None, START)
+        self.search = search_for(rule, seed)
+        self.seen: list[float] = []
+        for island in range(self.islands):
+            self._tell(child_id(0, island, 0), None)
 
-    def go(self, evaluations: int, children: int) -> None:
-        """Evaluate so many children, so many to a generation."""
-        for gen in range(1, math.ceil(evaluations / children) + 1):
-            first = (gen - 1) * children
-            born = [self._bear(gen, n - first, n) for n in range(first, first + children)]
-            for child, parent, program in born:
-                self._tell(child, parent, program)
-            if self.search.migrates_after(gen):
-                self.search.migrate()
+    def go(self, evaluations: int, slots: int, schedule: str) -> None:
+        """Evaluate so many children in so many slots."""
+        flying: deque[tuple[str, str]] = deque()
+        for ordinal in range(evaluations):
+            if len(flying) == slots:
+                for _ in range(1 if schedule == "async" else slots):
+                    self._land(*flying.popleft(), slots)
+            gen, slot = 1 + ordinal // slots, ordinal % slots
+            child = child_id(gen, self.search.island_of_ordinal(ordinal), slot)
+            flying.append((child, self._bear(child, [parent for _, parent in flying])))
+        while flying:
+            self._land(*flying.popleft(), slots)
 
-    def _bear(self, gen: int, slot: int, ordinal: int) -> tuple[str, str, Program]:
-        island = self.search.island_of_ordinal(ordinal)
-        child = child_id(gen, island, slot)
-        parent = self.search.ask(child, island).parent_id
+    def _bear(self, child: str, in_flight: Sequence[str]) -> str:
+        _, island, _ = parse_child_id(child)
+        parent = self.search.ask(child, island, in_flight).parent_id
         rng = rng_for(self.seed, child, "mutate")
-        return child, parent, mutate(self.programs[parent], self.problem == "structural", rng)
+        self.programs[child] = mutate(self.programs[parent], self.problem == "structural", rng)
+        return parent
 
-    def _tell(self, child: str, parent: str | None, program: Program) -> None:
-        self.programs[child] = program
+    def _land(self, child: str, parent: str, slots: int) -> None:
+        self._tell(child, parent)
+        gen, _, slot = parse_child_id(child)
+        if slot == slots - 1 and self.search.migrates_after(gen):
+            self.search.migrate()
+
+    def _tell(self, child: str, parent: str | None) -> None:
+        program = self.programs.setdefault(child, START)
         _, island, _ = parse_child_id(child)
         held = [elite.child_id for _, elite in self.search.elites(island)]
         drawn = choose_references(held, 10, rng_for(self.seed, child, "diversity"))
         others = [self.programs[other].text for other in drawn] or [START.text]
         measures = Measures(len(program.text), "loc", mean_distance(program.text, others))
+        self.seen.append(measures.diversity)
         noise = NOISE if self.problem == "noisy" and parent is not None else 0.0
         error = rng_for(self.seed, child, "noise").gauss(0, noise)
         metric = self.measure(program) + error
         self.search.tell(_record(child, parent, island, metric, measures))
+
+    def bins(self) -> tuple[int, int]:
+        """Return (diversity bins in which an elite is held, bins that any program fell into)."""
+        axis = RunningAxis()
+        for value in self.seen:
+            axis.add(value)
+        edges = axis.edges()
+        elites = [elite for k in range(self.islands) for _, elite in self.search.elites(k)]
+        held = {bin_of(elite.measures.diversity, edges, 10) for elite in elites}
+        return len(held), len({bin_of(value, edges, 10) for value in self.seen})
 
 
 def _record(
@@ -203,15 +240,36 @@ def _record(
     )
 
 
-def search(rule: str, problem: str, seed: int, evaluations: int, children: int) -> Sequence[float]:
-    """Return the best metric found, and the mean number of cells held by an island."""
+@dataclass(frozen=True)
+class Outcome:
+    """What one search came to: best true metric, cells per island, diversity bins held and met."""
+
+    best: float
+    cells: float = 1.0
+    held: int = 1
+    met: int = 1
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What a rule is tried on."""
+
+    problem: str
+    evaluations: int
+    slots: int
+    schedule: str
+
+
+def search(rule: str, setting: Setting, seed: int) -> Outcome:
+    """Run one search to its end."""
     if rule == HILL_CLIMBING:
-        return climb(problem, seed, evaluations), 1
-    run = Run(RULES[rule], problem, seed)
-    run.go(evaluations, children)
+        return Outcome(climb(setting.problem, seed, setting.evaluations))
+    run = Run(rule, setting.problem, seed)
+    run.go(setting.evaluations, setting.slots, setting.schedule)
     best = run.search.global_best()
     assert best is not None
-    return run.measure(run.programs[best.child_id]), run.search.stats().num_elites / 4
+    cells = run.search.stats().num_elites / run.islands
+    return Outcome(run.measure(run.programs[best.child_id]), cells, *run.bins())
 
 
 def climb(problem: str, seed: int, evaluations: int) -> float:
@@ -226,15 +284,16 @@ def climb(problem: str, seed: int, evaluations: int) -> float:
     return measure(program)
 
 
-def row(rule: str, problem: str, seeds: int, evaluations: int, children: int) -> str:
+def row(rule: str, setting: Setting, seeds: int) -> str:
     """Return one line of the table."""
-    results = [search(rule, problem, seed, evaluations, children) for seed in range(seeds)]
-    best = [result[0] for result in results]
+    found = [search(rule, setting, seed) for seed in range(seeds)]
+    best = [outcome.best for outcome in found]
     error = statistics.stdev(best) / math.sqrt(seeds) if seeds > 1 else math.nan
-    cells = statistics.mean(result[1] for result in results)
+    cells = statistics.mean(outcome.cells for outcome in found)
+    held, met = (sum(getattr(outcome, name) for outcome in found) for name in ("held", "met"))
     return (
-        f"{problem:<11} {evaluations:>5} {children:>3}  {rule:<14}"
-        f" {statistics.mean(best):>7.1f} ± {error:<5.1f} {cells:>6.1f}"
+        f"{setting.problem:<11} {setting.evaluations:>5} {setting.slots:>3}  {rule:<14}"
+        f" {statistics.mean(best):>7.1f} ± {error:<5.1f} {cells:>6.1f}  {held}/{met}"
     )
 
 
@@ -243,15 +302,19 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Compare parent rules on cheap programs.")
     parser.add_argument("--seeds", type=int, default=5, help="runs per row (default 5)")
     parser.add_argument("--evaluations", type=int, default=500)
-    parser.add_argument("--children", type=int, nargs="+", default=[1, 8], help="per generation")
+    parser.add_argument("--slots", type=int, nargs="+", default=[1, 8])
+    parser.add_argument("--schedule", choices=["generational", "async"], default="async")
     parser.add_argument("--problems", nargs="+", default=["separable", "rotated"])
-    parser.add_argument("--rules", nargs="+", default=[*RULES, HILL_CLIMBING])
+    parser.add_argument("--rules", nargs="+", default=[*RULES, *TREES, HILL_CLIMBING])
     args = parser.parse_args()
-    print("problem     evals   C  rule            best f (mean ± se)  cells per island")
+    print(
+        "problem     evals   C  rule            best f (mean ± se)  cells  diversity bins held/met"
+    )
     for problem in args.problems:
-        for children in args.children:
+        for slots in args.slots:
             for rule in args.rules:
-                print(row(rule, problem, args.seeds, args.evaluations, children), flush=True)
+                setting = Setting(problem, args.evaluations, slots, args.schedule)
+                print(row(rule, setting, args.seeds), flush=True)
 
 
 if __name__ == "__main__":

@@ -17,14 +17,11 @@ from lae_controller.errors import ConfigError
 from lae_controller.files import make_folder
 from lae_controller.quantities import TotalBudget, parse_duration
 from lae_controller.sandbox.command import number_text
-from lae_controller.search import SEARCHES
 
 Say = Callable[[str], None]
 
 
-def override(
-    settings: Settings, total_budget: str | None, concurrency: int | None, algorithm: str | None
-) -> Settings:
+def override(settings: Settings, total_budget: str | None, concurrency: int | None) -> Settings:
     """Lay flags over the file's settings.
 
     Raises:
@@ -34,11 +31,6 @@ def override(
         settings = replace(settings, total_budget=_total(total_budget))
     if concurrency is not None:
         settings = replace(settings, concurrency=concurrency)
-    if algorithm is not None:
-        if algorithm not in SEARCHES:
-            known = ", ".join(SEARCHES)
-            raise ConfigError(f"--algorithm is {algorithm!r}; expected one of {known}")
-        settings = replace(settings, evolution=replace(settings.evolution, algorithm=algorithm))
     return settings
 
 

@@ -32,6 +32,7 @@ from lae_controller.sandbox.snapshot import Snapshot
 from lae_controller.sandbox.tiers import choose
 from lae_controller.sandbox.view import Tier
 from lae_controller.search import SEARCHES, Search, SearchSettings
+from lae_controller.search.puct import too_few_expansions
 from lae_controller.search.selection import SelectionSettings
 from lae_controller.state import RunState
 
@@ -73,9 +74,23 @@ def machine(settings: Settings) -> Machine:
     concurrency, reason = derived.value, derived.reason
     if settings.concurrency is not None:
         concurrency, reason = settings.concurrency, f"set in {settings.path.name}"
+    if settings.total_budget.runs is not None:
+        _refuse_flat_tree(settings, settings.total_budget.runs, concurrency)
     share = str(max(1, hardware.cores // concurrency))
     threads = dict.fromkeys(_THREAD_VARIABLES, share)
     return Machine(concurrency, reason, threads, slots_for(hardware, concurrency))
+
+
+def _refuse_flat_tree(settings: Settings, expansions: int, workers: int) -> None:
+    """Refuse a tree that would stay flat.
+
+    Raises:
+        ConfigError: if ``expansions`` children are too few for so many workers.
+    """
+    if settings.evolution.algorithm == "puct":
+        sentence = too_few_expansions(expansions, workers)
+        if sentence is not None:
+            raise ConfigError(f"{settings.path.name}: {sentence}")
 
 
 def search_for(settings: Settings) -> Search:
@@ -90,6 +105,10 @@ def search_for(settings: Settings) -> Search:
         pop_per_island=evolution.pop_per_island,
         seed=evolution.seed,
         selection=SelectionSettings(**asdict(evolution.selection)),
+        metrics={further.name: further.direction for further in settings.metrics},
+        pareto_probability=evolution.pareto_probability,
+        c_puct=evolution.c_puct,
+        prior_exponent=evolution.prior_exponent,
     )
     search: Search = _load(SEARCHES[evolution.algorithm])(chosen, settings.direction)
     return search
@@ -171,6 +190,10 @@ def parts(
     ledger = Ledger(settings.lae_dir, say)
     state = load_state(settings, ledger, search_for(settings), prepared.baseline, mend=True)
     place = machine(settings)
+    if settings.total_budget.seconds is not None:
+        child = prepared.baseline.full_seconds + prepared.baseline.smoke_seconds
+        in_turn = settings.total_budget.seconds / max(1e-9, child)
+        _refuse_flat_tree(settings, int(in_turn * place.concurrency), place.concurrency)
     evaluator = evaluator_for(
         settings, lifelines, place.threads, prepared.snapshot, prepared.baseline.editable
     )
@@ -194,6 +217,9 @@ def view(settings: Settings, say: Say) -> Core:
     session = read_json(settings.lae_dir / "session.json") or {}
     if "total_budget" in session:
         settings = replace(settings, total_budget=parse_total(session["total_budget"]))
+    begun = (read_json(settings.lae_dir / "base.json") or {})["fixed"]
+    own = {key: begun[key] for key in ("algorithm", "num_islands")}  # a flag may have set them
+    settings = replace(settings, evolution=replace(settings.evolution, **own))
     ledger = Ledger(settings.lae_dir, say)
     state = load_state(settings, ledger, search_for(settings), prepared.baseline, mend=False)
     return Core(settings, prepared, state, ledger, Children(settings, prepared, Lifelines()))

@@ -147,7 +147,7 @@ def check(path: Path, force: bool, as_json: bool) -> None:
 @_PATH
 @click.option("--total-budget", help="Full runs (40) or a duration (90m); overrides the file.")
 @click.option("--concurrency", type=click.IntRange(min=1), help="Evaluations at a time.")
-@click.option("--algorithm", help="islands (openevolve is another name for it).")
+@click.option("--algorithm", help="islands (or openevolve: the same), or puct.")
 @click.option("--yes", is_flag=True, help="Begin without asking.")
 @click.option("--detach", is_flag=True, help="Return at once and leave the controller running.")
 @_JSON
@@ -163,7 +163,8 @@ def run(
     """Start a run, or go on with one that was interrupted."""
     from lae_controller import begin, config, session
 
-    settings = begin.override(config.load(path), total_budget, concurrency, algorithm)
+    settings = config.load(path, algorithm=algorithm)
+    settings = begin.override(settings, total_budget, concurrency)
     begin.confirm(settings, yes=yes, say=_say)
     if detach:
         log = begin.detach(settings, sys.argv[1:])

@@ -79,6 +79,9 @@ class EvolutionSettings:
     pop_per_island: int = 40
     seed: int = 42
     initial_variants: int = 0
+    pareto_probability: float = 0.0
+    c_puct: float = 1.0
+    prior_exponent: float = 0.0
     selection: SelectionShares = SelectionShares()
 
 
@@ -94,6 +97,14 @@ class ExecutorSettings:
     """Where evaluations run."""
 
     kind: str = "local"
+
+
+@dataclass(frozen=True, slots=True)
+class FurtherMetric:
+    """A metric beside the one that ranks, for the Pareto front."""
+
+    name: str
+    direction: Direction
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,6 +140,7 @@ class Settings:
     metric_pattern: str | None = None
     metric_file: str | None = None
     params_pattern: str | None = None
+    metrics: tuple[FurtherMetric, ...] = ()
     data_paths: tuple[str, ...] = ()
     outputs: tuple[str, ...] | None = None
     exclude: tuple[str, ...] = ()
@@ -194,6 +206,7 @@ class Settings:
             "seed_key": self.seed_key,
             "metric_pattern": self.metric_pattern,
             "metric_file": self.metric_file,
+            "metrics": {it.name: it.direction.value for it in self.metrics} or None,
             "env": dict(self.env),
             "algorithm": _ALIASES.get(self.evolution.algorithm, self.evolution.algorithm),
             "num_islands": self.evolution.num_islands,
@@ -251,14 +264,18 @@ def _lae_of(config: Path) -> Path | None:
         return None
 
 
-def load(path: Path) -> Settings:
+def load(path: Path, *, algorithm: str | None = None) -> Settings:
     """Read and check ``loop.run.yaml``.
+
+    Args:
+        path: what ``find_config`` takes.
+        algorithm: takes the place of ``evolution.algorithm``; None for what the file says.
 
     Raises:
         ConfigError: if the file cannot be read or a setting is not what the schema allows.
     """
     path = find_config(path)
-    return parse(read_text(path), path)
+    return parse(read_text(path), path, algorithm=algorithm)
 
 
 def read_text(path: Path) -> str:
@@ -273,7 +290,7 @@ def read_text(path: Path) -> str:
         raise ConfigError(f"{path}: cannot be read ({error}); expected a UTF-8 text file") from None
 
 
-def parse(text: str, path: Path) -> Settings:
+def parse(text: str, path: Path, *, algorithm: str | None = None) -> Settings:
     """Turn the text of a ``loop.run.yaml`` into settings.
 
     Raises:
@@ -282,6 +299,8 @@ def parse(text: str, path: Path) -> Settings:
     values = load_yaml(text, path.name)
     if not isinstance(values, dict):
         raise ConfigError(f"{path.name}: the file holds no mapping; expected `key: value` lines")
+    if algorithm is not None:
+        values["evolution"] = {**(values.get("evolution") or {}), "algorithm": algorithm}
     validate(values, "run", path.name)
     settings = _typed(values, path)
     _check_together(settings)
@@ -290,6 +309,8 @@ def parse(text: str, path: Path) -> Settings:
 
 def _evolution(**values: Any) -> EvolutionSettings:
     selection = SelectionShares(**values.pop("selection", {}))
+    if values.get("algorithm") == "puct":
+        values["num_islands"] = 1  # there is one tree, whatever the file says of islands
     return EvolutionSettings(**values, selection=selection)
 
 
@@ -309,6 +330,10 @@ def _typed(values: dict[str, Any], path: Path) -> Settings:
         gate=Gate(values["gate"]),
         budget=float(values["budget"]),
         total_budget=parse_total(values["total_budget"]),
+        metrics=tuple(
+            FurtherMetric(it["name"], Direction(it["direction"]))
+            for it in values.get("metrics", ())
+        ),
         env={key: _env_text(value) for key, value in values.get("env", {}).items()},
         **plain,
         **sections,
@@ -321,7 +346,10 @@ _SECTIONS: dict[str, Any] = {
     "confirm": ConfirmSettings,
     "executor": ExecutorSettings,
 }
-_CONVERTED = {"metric_direction", "gate", "budget", "total_budget", "env", *_SECTIONS}
+_CONVERTED = {
+    *("metric_direction", "gate", "budget", "total_budget", "metrics", "env"),
+    *_SECTIONS,
+}
 
 
 def _env_text(value: object) -> str:
@@ -356,6 +384,15 @@ def _check_together(settings: Settings) -> None:
     for key, path in inside:
         if Path(path).is_absolute() or ".." in Path(path).parts:
             raise ConfigError(f"{where}: {key} holds {path!r}; expected a path inside the project")
+    names = [settings.metric, *(it.name for it in settings.metrics)]
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        raise ConfigError(f"{where}: metrics holds {twice!r} again; expected each metric once")
+    if settings.evolution.pareto_probability > 0 and not settings.metrics:
+        raise ConfigError(
+            f"{where}: evolution.pareto_probability is {settings.evolution.pareto_probability:g}, "
+            "but there is one metric; expected 0, or further metrics under `metrics`"
+        )
     shares = settings.evolution.selection
     if not shares.global_best + shares.island_best + shares.by_rank + shares.uniform > 0:
         raise ConfigError(

@@ -224,6 +224,7 @@ class Evaluation:
         charge: what it cost, in full runs (see contracts, Charging).
         seconds: wall-clock of its training runs.
         repeats: every full metric measured so far, first one first.
+        metrics: the further metrics of the full run by name, as far as they were read.
         tier: the isolation its last run had.
         fingerprint: of the code objects that were really executed.
         proven: whether the record of that run shows that the child's own code was what ran.
@@ -240,6 +241,7 @@ class Evaluation:
     charge: float = 0.0
     seconds: float = 0.0
     repeats: tuple[float, ...] = ()
+    metrics: Mapping[str, float] = field(default_factory=dict)
     tier: str = ""
     fingerprint: str = ""
     proven: bool = False
@@ -257,7 +259,8 @@ class Record:
         measures: None unless the child was evaluated.
         elapsed: active seconds of the run so far, over all sessions.
         usage: what its model calls took; None where no model was asked.
-        promise: how promising its proposer found it, from 1 to 10; None if it did not say.
+        metrics: the further metrics by name, as far as they were read.
+        promise: how promising its Mutator found it, from 1 to 10; None if it did not say.
     """
 
     child_id: str
@@ -284,6 +287,7 @@ class Record:
     tier: str = ""
     fingerprint: str = ""
     usage: Usage | None = None
+    metrics: Mapping[str, float] = field(default_factory=dict)
     promise: float | None = None
 
 
@@ -294,6 +298,7 @@ class Elite:
     Attributes:
         fitness: larger is better.
         metric: the same in the user's own direction.
+        metrics: the further metrics by name, in the user's own directions.
     """
 
     child_id: str
@@ -301,6 +306,7 @@ class Elite:
     fitness: float
     metric: float
     measures: Measures
+    metrics: Mapping[str, float] = field(default_factory=dict)
 
 
 Cell = tuple[int, int]
@@ -312,8 +318,8 @@ class Placement:
     """What became of a told child.
 
     Attributes:
-        kept: whether it entered the map of its island.
-        cell: the cell it fell into; None unless it was evaluated.
+        kept: whether it entered the map of its island (with ``puct``: the archive).
+        cell: the cell it fell into; None unless it was evaluated, and with ``puct``.
     """
 
     kept: bool

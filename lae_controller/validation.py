@@ -69,6 +69,8 @@ def _expected(schema: dict[str, Any]) -> str:
         words += f" such as {example}"
     if "minimum" in schema:
         words += f" of at least {schema['minimum']}"
+    if "maximum" in schema:
+        words += f" and at most {schema['maximum']}"
     if "exclusiveMinimum" in schema:
         words += f" above {schema['exclusiveMinimum']}"
     if schema.get("minLength") or schema.get("minItems"):

@@ -50,6 +50,13 @@ def test_required_keys_are_typed() -> None:
         ("metric_file: ../m.json", "metric_file holds '../m.json'; expected a path inside"),
         ("memory_limit: 0GiB", "memory_limit is '0GiB'; expected above 0"),
         ("evolution: {selection: {global_best: 0, island_best: 0}}", "no share above 0"),
+        ("evolution: {c_puct: 11}", "c_puct is 11; expected a number of at least 0 and at most 10"),
+        ("evolution: {prior_exponent: 4.5}", "prior_exponent is 4.5; expected a number of at le"),
+        ("evolution: {pareto_probability: 0.2}", "is 0.2, but there is one metric; expected 0, or"),
+        ("evolution: {algorithm: mcts}", "is 'mcts'; expected one of islands, openevolve, puct"),
+        ("metrics: [{name: acc, direction: minimize}]", "metrics holds 'acc' again; expected each"),
+        ("metrics: [{name: f1}]", "metrics.0.direction is missing; expected whether more or less"),
+        ("metrics: [{name: f1, direction: up}]", "metrics.0.direction is 'up'; expected one of"),
     ],
 )
 def test_a_wrong_setting_is_named(extra: str, message: str) -> None:
@@ -104,6 +111,21 @@ def test_smoke_budget_of_time_is_a_tenth() -> None:
 def test_epochs_without_a_place_for_the_budget_are_refused() -> None:
     with pytest.raises(ConfigError, match="budget_key is missing and run_cmd has no {budget}"):
         parse(base=BASE.replace(" --epochs {budget}", ""))
+
+
+def test_further_metrics_are_typed_and_may_not_change_within_a_run() -> None:
+    settings = parse("metrics: [{name: params, direction: minimize}]")
+    assert settings.metrics == (config.FurtherMetric("params", Direction.MINIMIZE),)
+    assert settings.fixed()["metrics"] == {"params": "minimize"}
+    assert parse().fixed()["metrics"] is None
+
+
+def test_a_tree_is_one_island_whatever_the_file_says() -> None:
+    text = "evolution: {num_islands: 7, num_top: 1}"
+    assert parse(text).evolution.num_islands == 7
+    tree = config.parse(BASE + text, PATH, algorithm="puct").evolution
+    assert (tree.algorithm, tree.num_islands, tree.num_top) == ("puct", 1, 1)
+    assert config.parse(BASE, PATH, algorithm="openevolve").evolution.num_islands == 4
 
 
 @pytest.mark.parametrize("path", ["/etc/passwd", "../other.py"])

@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from lae_controller.program import Cell, Elite, Measures, Placement, Record, Selection
-from lae_controller.search.selection import Mode, SelectionSettings
+from lae_controller.program import (
+    Cell,
+    Direction,
+    Elite,
+    Measures,
+    Placement,
+    Record,
+    Selection,
+)
+from lae_controller.search.selection import SelectionSettings
 
 SEARCHES = {
     "islands": "lae_controller.search.islands:Islands",
     "openevolve": "lae_controller.search.islands:Islands",
+    "puct": "lae_controller.search.puct:Puct",
 }
 """Algorithm name -> ``module:Class``, called with (SearchSettings, Direction)."""
 
@@ -27,6 +36,9 @@ class SearchSettings:
         migration_interval: generations from one migration to the next.
         pop_per_island: most elites an island may hold.
         seed: where every random stream starts.
+        metrics: directions of the further metrics by name; empty if there are none.
+        pareto_probability: how often a parent is drawn from the Pareto front, in [0, 1].
+        c_puct, prior_exponent: of the tree, see ``Tree``; the islands have no use for them.
     """
 
     num_islands: int
@@ -37,6 +49,10 @@ class SearchSettings:
     pop_per_island: int
     seed: int
     selection: SelectionSettings
+    metrics: Mapping[str, Direction]
+    pareto_probability: float
+    c_puct: float
+    prior_exponent: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,10 +102,16 @@ class Search(Protocol):
     that failed: a failed child holds no cell and is never a parent.
     """
 
-    def ask(self, child_id: str, island: int) -> Selection:
+    def ask(self, child_id: str, island: int, in_flight: Iterable[str] = ()) -> Selection:
         """Choose parent and inspirations for a child; changes nothing.
 
         The same question gets the same answer until something new is told.
+
+        Args:
+            child_id: the child, whose own random streams are used.
+            island: where it will live.
+            in_flight: the parents of all children that were asked for and not yet told, one entry
+                a child, among them those that were chosen just before for the same generation.
 
         Raises:
             ValueError: if no program was ever placed.
@@ -121,9 +143,10 @@ class Search(Protocol):
 
     def restore(
         self,
-        archives: Sequence[Sequence[tuple[Cell, Elite]]],
+        archives: Sequence[Sequence[tuple[Cell | None, Elite]]],
         seen: Iterable[Measures],
         best: Elite | None,
+        told: Iterable[Record] = (),
     ) -> None:
         """Start from what the TSV files hold, when there is no journal to replay.
 
@@ -131,6 +154,7 @@ class Search(Protocol):
             archives: for each island its cells, as they stand in ``archive.tsv``.
             seen: measures of every evaluated program that are known, the baseline once.
             best: the best program ever evaluated; None: the best of the archives.
+            told: every child as ``history.tsv`` holds it, in its order.
         """
         ...
 
@@ -146,8 +170,15 @@ class Search(Protocol):
         """Return the best elite of an island, ties by id; None if it is empty."""
         ...
 
-    def elites(self, island: int) -> list[tuple[Cell, Elite]]:
-        """Return the cells that an island holds, in order."""
+    def elites(self, island: int) -> Sequence[tuple[Cell | None, Elite]]:
+        """Return what an island holds, in order of the cells; the cell is None with ``puct``."""
+        ...
+
+    def front(self) -> list[Elite]:
+        """Return the placed programs that none other dominates over all metrics, best first.
+
+        Empty while there are no further metrics.
+        """
         ...
 
     def stats(self) -> ArchiveStats:
@@ -158,6 +189,6 @@ class Search(Protocol):
         """Return how well the map of one island is filled."""
         ...
 
-    def mode(self) -> Mode:
+    def mode(self) -> str:
         """Return what the selection leans to at present, for the status line."""
         ...

@@ -3,18 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from functools import lru_cache
 
-from lae_controller.program import Cell, Elite, Measures, sort_key
+from lae_controller.program import Cell, Elite, Measures
 from lae_controller.search import ArchiveStats
-
-id_key = lru_cache(maxsize=2**14)(sort_key)
-"""``sort_key``, remembered: the ids of elites are compared over and over."""
-
-
-def rank_key(elite: Elite) -> tuple[float, tuple[int, int, int]]:
-    """Order elites from best to worst; of two equal ones the earlier id comes first."""
-    return -elite.fitness, id_key(elite.child_id)
+from lae_controller.search.elites import rank_key
 
 
 class Archive:
@@ -84,8 +76,13 @@ class Archive:
 
 def stats_of(archives: Sequence[Archive], num_bins: int) -> ArchiveStats:
     """Return how well one map, or several taken together, are filled."""
-    fitnesses = [elite.fitness for archive in archives for _, elite in archive.items()]
-    cells = len(archives) * num_bins**2
+    elites = [elite for archive in archives for _, elite in archive.items()]
+    return stats_over(elites, len(archives) * num_bins**2)
+
+
+def stats_over(elites: Sequence[Elite], cells: int) -> ArchiveStats:
+    """Return how well ``cells`` places are filled by these elites."""
+    fitnesses = [elite.fitness for elite in elites]
     return ArchiveStats(
         num_elites=len(fitnesses),
         coverage=len(fitnesses) / cells,

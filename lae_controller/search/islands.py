@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Sequence
 
-from lae_controller.errors import ConfigError
 from lae_controller.program import (
     Cell,
     Direction,
@@ -15,12 +13,13 @@ from lae_controller.program import (
     Reason,
     Record,
     Selection,
-    Status,
     rng_for,
 )
 from lae_controller.search import ArchiveStats, Move, SearchSettings
-from lae_controller.search.archive import Archive, id_key, rank_key, stats_of
+from lae_controller.search.archive import Archive, stats_of
+from lae_controller.search.elites import Suspects, elite_of, inspirations, is_baseline, rank_key
 from lae_controller.search.niche import Grid
+from lae_controller.search.pareto import ParetoFront
 from lae_controller.search.selection import NUM_LEADERS, Choice, Mode, Progress, choose_parent
 
 
@@ -47,45 +46,48 @@ class Islands:
         self._islands = [Archive(settings.pop_per_island) for _ in range(settings.num_islands)]
         self._progress = Progress()
         self._best: Elite | None = None
-        self._suspects: dict[str, tuple[int, Elite]] = {}
+        self._suspects = Suspects()
+        elites = settings.num_islands * settings.pop_per_island
+        self._front = ParetoFront(settings.metrics, elites)
         self._baseline_seen = False
 
-    def ask(self, child_id: str, island: int) -> Selection:
+    def ask(
+        self,
+        child_id: str,
+        island: int,
+        in_flight: Iterable[str] = (),  # noqa: ARG002 - what is under way holds no cell yet
+    ) -> Selection:
         """Choose parent and inspirations; none of these is the parent, or named twice."""
+        settings = self._settings
         choice = self._choice(island)
-        rng = rng_for(self._settings.seed, child_id, "parent")
-        parent, rule = choose_parent(self._settings.selection, self.mode(), choice, rng)
-        others = [elite for _, elite in choice.island if not _same_program(elite, parent)]
-        top, rest = others[: self._settings.num_top], others[self._settings.num_top :]
-        rest.sort(key=lambda elite: (-elite.measures.diversity, id_key(elite.child_id)))
-        return Selection(
-            parent_id=parent.child_id,
-            rule=rule,
-            top=tuple(elite.child_id for elite in top),
-            diverse=tuple(elite.child_id for elite in rest[: self._settings.num_diverse]),
+        drawn = self._front.draw(
+            rng_for(settings.seed, child_id, "pareto"), settings.pareto_probability
         )
+        if drawn is None:
+            rng = rng_for(settings.seed, child_id, "parent")
+            parent, rule = choose_parent(settings.selection, self._mode(), choice, rng)
+        else:
+            parent, rule = drawn, "pareto"
+        shown = (elite for _, elite in choice.island)
+        top, diverse = inspirations(shown, parent.child_id, settings.num_top, settings.num_diverse)
+        return Selection(parent.child_id, rule, top, diverse)
 
     def tell(self, record: Record) -> Placement:
         """Take in one child; the class says in which order what happens."""
         self._progress.told(record)
-        elite = _elite(record, self._direction)
+        elite = elite_of(record, self._direction)
         if elite is None:
             return Placement(kept=False, cell=None)
         self._observe(elite)
         if record.reason is Reason.SUSPECT:
-            self._suspects[elite.child_id] = (record.island, elite)
+            self._suspects.hold(elite, record)
             return Placement(kept=False, cell=self._grid.cell_of(elite.measures))
         return self._place(record.island, elite)
 
     def accept(self, child_id: str) -> Placement:
         """Place a suspect on its island, under the present edges and by the usual rule."""
-        if child_id not in self._suspects:
-            held = ", ".join(sorted(self._suspects, key=id_key)) or "none"
-            raise ConfigError(
-                f"accept: {child_id} is not held back as suspect; expected one of those that"
-                f" are: {held}"
-            )
-        return self._place(*self._suspects.pop(child_id))
+        elite, record = self._suspects.release(child_id)
+        return self._place(record.island, elite)
 
     def migrates_after(self, gen: int) -> bool:
         """Return whether a migration is due once generation ``gen`` has been told."""
@@ -110,9 +112,10 @@ class Islands:
 
     def restore(
         self,
-        archives: Sequence[Sequence[tuple[Cell, Elite]]],
+        archives: Sequence[Sequence[tuple[Cell | None, Elite]]],
         seen: Iterable[Measures],
         best: Elite | None,
+        told: Iterable[Record] = (),  # noqa: ARG002 - the maps are all that islands need
     ) -> None:
         """Start from what the TSV files hold; what they lack (suspects, stalls) starts anew.
 
@@ -123,9 +126,11 @@ class Islands:
             self._grid.add(measures)
             self._baseline_seen = True
         for archive, cells in zip(self._islands, archives, strict=True):
-            archive.restore(cells)
-            for cell, elite in cells:
+            placed = [(cell, elite) for cell, elite in cells if cell is not None]
+            archive.restore(placed)
+            for cell, elite in placed:
                 self._grid.note(elite.measures, cell)
+                self._front.add(elite)
         known = [elite for cells in archives for _, elite in cells]
         self._best = min(known if best is None else [*known, best], key=rank_key, default=None)
 
@@ -153,8 +158,15 @@ class Islands:
         """Return how well the map of one island is filled."""
         return stats_of([self._islands[island]], self._settings.num_bins)
 
-    def mode(self) -> Mode:
+    def front(self) -> list[Elite]:
+        """Return the Pareto front, the best by the main metric first."""
+        return self._front.elites()
+
+    def mode(self) -> str:
         """Return what the selection leans to at present, for the status line."""
+        return self._mode()
+
+    def _mode(self) -> Mode:
         return self._progress.mode(self._settings.selection)
 
     def _choice(self, island: int) -> Choice:
@@ -171,7 +183,7 @@ class Islands:
 
     def _observe(self, elite: Elite) -> None:
         """Let the axes take in one program, and re-bin if that moves any elite."""
-        if _is_baseline(elite):
+        if is_baseline(elite.child_id):
             if self._baseline_seen:
                 return
             self._baseline_seen = True
@@ -188,6 +200,7 @@ class Islands:
                 self._grid.note(elite.measures, cell)
 
     def _place(self, island: int, elite: Elite) -> Placement:
+        self._front.add(elite)
         cell = self._grid.cell_of(elite.measures)
         empty = self._islands[island].get(cell) is None
         kept = self._enter(island, cell, elite)
@@ -205,24 +218,3 @@ class Islands:
         if kept:
             self._grid.note(elite.measures, cell)
         return kept
-
-
-def _elite(record: Record, direction: Direction) -> Elite | None:
-    """Return the elite a record could become; None for a child without a usable metric."""
-    metric = record.metric
-    if record.status is not Status.EVALUATED or record.measures is None or metric is None:
-        return None
-    if not math.isfinite(metric):
-        return None
-    fitness = direction.fitness(metric)
-    return Elite(record.child_id, record.parent_id, fitness, metric, record.measures)
-
-
-def _is_baseline(elite: Elite) -> bool:
-    """Return whether this is a copy of the baseline: slot 0 of generation 0."""
-    gen, slot, _ = id_key(elite.child_id)
-    return gen == 0 and slot == 0
-
-
-def _same_program(one: Elite, other: Elite) -> bool:
-    return one.child_id == other.child_id or (_is_baseline(one) and _is_baseline(other))

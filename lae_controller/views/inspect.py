@@ -65,7 +65,7 @@ def best(view: Core, top: int) -> list[dict[str, Any]]:
             "metric": placed.elite.metric,
             "gain": placed.elite.metric - view.prepared.baseline.metric,
             "island": placed.island,
-            "cell": list(placed.cell),
+            "cell": list(placed.cell) if placed.cell else None,
             "summary": placed.summary,
             "path": str(view.children.directory(placed.elite.child_id)),
         }

@@ -127,8 +127,8 @@ def _row(rank: int, placed: Placed) -> list[str]:
     ]
 
 
-def _cell(cell: Cell) -> str:
-    return f"({cell[0]},{cell[1]})"
+def _cell(cell: Cell | None) -> str:
+    return "-" if cell is None else f"({cell[0]},{cell[1]})"
 
 
 def _island_lines(summary: Summary) -> list[str]:
@@ -155,6 +155,8 @@ def union_map(summary: Summary, settings: Settings) -> list[str]:
     """Draw the best fitness of each cell over all islands."""
     cells: dict[Cell, float] = {}
     for placed in summary.placed:
+        if placed.cell is None:
+            return ["With algorithm puct there are no cells to draw."]
         cells[placed.cell] = max(cells.get(placed.cell, placed.elite.fitness), placed.elite.fitness)
     lines = ascii_map(cells, settings.evolution.num_bins)
     return [*lines, "   complexity to the right, diversity upwards; * best, 9 good, 1 poor"]

@@ -16,10 +16,10 @@ RUNNERS_UP = 3
 
 @dataclass(frozen=True, slots=True)
 class Placed:
-    """One elite where it lives."""
+    """One elite where it lives; the cell is None with ``puct``."""
 
     island: int
-    cell: Cell
+    cell: Cell | None
     elite: Elite
     summary: str
     warnings: tuple[str, ...]
@@ -68,7 +68,7 @@ def summarise(settings: Settings, baseline: Baseline, state: RunState) -> Summar
     placed = _each_once(everywhere)
     found = state.search.global_best()
     best = next((p for p in placed if found and p.elite.child_id == found.child_id), None)
-    cells = settings.evolution.num_bins**2
+    cells = _places(settings)
     islands = range(settings.evolution.num_islands)
     plan = baseline.plan(settings)
     budget = Budget(settings, baseline, plan.smoke_charge)
@@ -99,6 +99,12 @@ def summarise(settings: Settings, baseline: Baseline, state: RunState) -> Summar
     )
 
 
+def _places(settings: Settings) -> int:
+    """Return how many elites one island can hold: its cells, or the archive of a tree."""
+    evolution = settings.evolution
+    return evolution.pop_per_island if evolution.algorithm == "puct" else evolution.num_bins**2
+
+
 def placed_all(settings: Settings, state: RunState) -> list[Placed]:
     """Return every elite of every island; a program that migrated stands there more than once."""
     return [
@@ -108,7 +114,7 @@ def placed_all(settings: Settings, state: RunState) -> list[Placed]:
     ]
 
 
-def _placed(island: int, cell: Cell, elite: Elite, told: Told) -> Placed:
+def _placed(island: int, cell: Cell | None, elite: Elite, told: Told) -> Placed:
     return Placed(island, cell, elite, told.summary, told.warnings)
 
 
@@ -144,14 +150,20 @@ def runners_up(placed: list[Placed], best: Placed | None) -> list[Placed]:
     better_half = better_half[: max(RUNNERS_UP, len(better_half) // 2)]
     chosen = [best]
     while better_half and len(chosen) <= RUNNERS_UP:
-        pick = max(better_half, key=lambda p: min(_apart(p.cell, c.cell) for c in chosen))
+        pick = max(better_half, key=lambda p: min(_apart(p, c) for c in chosen))
         better_half.remove(pick)
         chosen.append(pick)
     return chosen[1:]
 
 
-def _apart(one: Cell, other: Cell) -> int:
-    return abs(one[0] - other[0]) + abs(one[1] - other[1])
+def _apart(one: Placed, other: Placed) -> float:
+    """Return how far apart two programs lie: in cells or, without any, by the measures."""
+    if one.cell is None or other.cell is None:
+        mine, others = one.elite.measures, other.elite.measures
+        return abs(mine.log_complexity - others.log_complexity) + abs(
+            mine.diversity - others.diversity
+        )
+    return abs(one.cell[0] - other.cell[0]) + abs(one.cell[1] - other.cell[1])
 
 
 def _counted(counts: Counter[str]) -> tuple[tuple[str, int], ...]:

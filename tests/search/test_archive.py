@@ -3,7 +3,8 @@ from __future__ import annotations
 import pytest
 
 from lae_controller.program import Elite, Measures
-from lae_controller.search.archive import Archive, rank_key, stats_of
+from lae_controller.search.archive import Archive, stats_of
+from lae_controller.search.elites import rank_key
 
 
 def elite(child_id: str, fitness: float, diversity: float = 0.5) -> Elite:

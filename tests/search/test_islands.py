@@ -22,7 +22,7 @@ from lae_controller.program import (
     parse_child_id,
 )
 from lae_controller.search import SEARCHES, Search, SearchSettings
-from lae_controller.search.archive import rank_key
+from lae_controller.search.elites import rank_key
 from lae_controller.search.islands import Islands
 from lae_controller.search.niche import RunningAxis, bin_of
 from lae_controller.search.selection import SelectionSettings
@@ -37,6 +37,10 @@ SETTINGS = SearchSettings(
     pop_per_island=10,
     seed=7,
     selection=SELECTION,
+    metrics={},
+    pareto_probability=0.0,
+    c_puct=1.0,
+    prior_exponent=0.0,
 )
 
 

@@ -1,0 +1,121 @@
+"""The nodes of a flat PUCT search, kept so that the best score is found without visiting all."""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_left, insort
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from lae_controller.search.elites import RankKey
+
+Group = tuple[int, float | None]
+"""(visits, rating): among nodes that share both, the exploration term is the same."""
+
+
+@dataclass(slots=True)
+class Node:
+    """A program that may be expanded.
+
+    Attributes:
+        rating: how promising its proposer found it; None if it did not say.
+        visits: how many children of it have been told.
+    """
+
+    child_id: str
+    key: RankKey
+    rating: float | None
+    visits: int = 0
+
+
+class Tree:
+    """All nodes, by rank and by what their exploration term depends on.
+
+    score = rank + c_puct * P * sqrt(total visits) / (1 + visits)
+
+    ``rank`` is a node's place among all nodes by the metric, 0 for the worst and 1 for the best;
+    P = (1 / N) * (rating / mean rating) ** prior_exponent, where N counts the nodes and a node
+    without a rating has the mean of the rated. All nodes compete at once, at whatever depth.
+    Source: Aygun et al. 2025, An AI system to help scientists write expert-level empirical
+    software (arXiv 2509.06503), with a prior in place of its flat 1 / N.
+
+    Args:
+        c_puct: weight of exploration, 0 to 10.
+        prior_exponent: how far the ratings aim it, 0 (not at all) to 4.
+    """
+
+    def __init__(self, c_puct: float, prior_exponent: float) -> None:
+        self._c_puct = c_puct
+        self._exponent = prior_exponent
+        self._nodes: dict[str, Node] = {}
+        self._order: list[RankKey] = []
+        self._groups: dict[Group, list[tuple[RankKey, str]]] = {}
+        self._visits = 0
+        self._rated = 0
+        self._sum = 0.0
+
+    def __contains__(self, child_id: str) -> bool:
+        return child_id in self._nodes
+
+    def add(self, child_id: str, key: RankKey, rating: float | None) -> None:
+        """Take in a new node."""
+        if rating is not None:
+            self._rated += 1
+            self._sum += rating
+        node = Node(child_id, key, rating if self._exponent > 0 else None)
+        self._nodes[child_id] = node
+        insort(self._order, key)
+        insort(self._groups.setdefault((0, node.rating), []), (key, child_id))
+
+    def visit(self, child_id: str) -> None:
+        """Count a told child for the node it was made from, whatever became of it."""
+        self._visits += 1
+        node = self._nodes.get(child_id)
+        if node is None:
+            return
+        group = self._groups[node.visits, node.rating]
+        del group[bisect_left(group, (node.key, child_id))]
+        if not group:
+            del self._groups[node.visits, node.rating]
+        node.visits += 1
+        insort(self._groups.setdefault((node.visits, node.rating), []), (node.key, child_id))
+
+    def best(self, in_flight: Mapping[str, int]) -> str:
+        """Return the node with the highest score, ties by rank.
+
+        Args:
+            in_flight: node -> children of it under way; each counts as a visit already.
+
+        Raises:
+            ValueError: if there is no node.
+        """
+        if not self._nodes:
+            raise ValueError("no program was placed yet; expected the baseline to be told first")
+        total = self._visits + sum(in_flight.values())
+        explore = self._c_puct * math.sqrt(total) / len(self._nodes)
+        scored = [
+            (-self._score(node, explore, extra), node.key, node.child_id)
+            for node, extra in self._candidates(in_flight)
+        ]
+        return min(scored)[2]
+
+    def _candidates(self, in_flight: Mapping[str, int]) -> Iterable[tuple[Node, int]]:
+        """Yield every node under expansion, and of all others the best of each group."""
+        for child_id, count in in_flight.items():
+            if child_id in self._nodes:
+                yield self._nodes[child_id], count
+        for group in self._groups.values():
+            for _, child_id in group:
+                if child_id not in in_flight:
+                    yield self._nodes[child_id], 0
+                    break
+
+    def _score(self, node: Node, explore: float, extra: int) -> float:
+        prior = 1.0
+        if node.rating is not None and self._rated:
+            prior = (node.rating * self._rated / self._sum) ** self._exponent
+        return self._rank(node) + explore * prior / (1 + node.visits + extra)
+
+    def _rank(self, node: Node) -> float:
+        last = len(self._order) - 1
+        return 1.0 - bisect_left(self._order, node.key) / last if last else 1.0
