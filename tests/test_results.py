@@ -21,6 +21,7 @@ def result(evaluation: Evaluation) -> results.Result:
     [
         Evaluation(
             Status.EVALUATED, 0.61, 0.71, params=610, charge=1.25, seconds=3.5, repeats=(0.71,),
+            metrics={"f1": 0.5},
             artifacts=Artifacts(((1.0, 0.5),), {"cat": 0.9}, "tail", ("odd",)),
         ),
         Evaluation(Status.SMOKE_DROPPED, 0.4, detail="worse", charge=0.25),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
@@ -43,6 +44,7 @@ class Measurement:
     Attributes:
         metric: None if the run failed.
         reason, detail: why it failed.
+        metrics: the further metrics by name, as far as they were read.
         params: trainable parameters, if the run reported them.
         seconds: wall-clock, measured outside the run.
         stopped: whether SIGTERM was sent at the limit.
@@ -70,6 +72,7 @@ class Measurement:
     unseen: tuple[str, ...] = ()
     efficiency: float = 0.0
     entered: tuple[str, ...] = ()
+    metrics: Mapping[str, float] = field(default_factory=dict)
     artifacts: Artifacts = field(default_factory=Artifacts)
 
 

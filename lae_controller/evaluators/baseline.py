@@ -8,7 +8,8 @@ from __future__ import annotations
 import json
 import re
 import statistics
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from lae_controller.codec import decode
@@ -50,6 +51,7 @@ class Baseline:
         charge: what all this cost, in full runs.
         seconds: wall-clock of all these runs.
         notes: what was left out or linked, and why.
+        further: the further metrics of the first full run by name, as far as they were read.
     """
 
     editable: tuple[str, ...]
@@ -75,6 +77,7 @@ class Baseline:
     seconds: float
     notes: tuple[str, ...]
     artifacts: Artifacts
+    further: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def metric(self) -> float:
@@ -100,6 +103,7 @@ class Baseline:
             charge=self.charge if charged else 0.0,
             seconds=self.full_seconds if charged else 0.0,
             repeats=self.metrics,
+            metrics=self.further,
             tier=self.tier,
             fingerprint=self.fingerprint,
             proven=True,

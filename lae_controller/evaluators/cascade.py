@@ -102,6 +102,7 @@ def _finish(
         charge=charge,
         seconds=seconds,
         repeats=(full.metric,),
+        metrics=full.metrics,
         artifacts=full.artifacts,
         **_evidence(full),
     )

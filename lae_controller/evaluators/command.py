@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from lae_controller.codec import encode
@@ -17,7 +17,7 @@ from lae_controller.outputs.artifacts import max_step, read_artifacts, trim_trac
 from lae_controller.outputs.metric import Reading, find_metric
 from lae_controller.outputs.metric_file import read_metric_file
 from lae_controller.outputs.param_count import find_params
-from lae_controller.program import Artifacts, Reason
+from lae_controller.program import Artifacts, Reason, one_line
 from lae_controller.sandbox.calls import entered
 from lae_controller.sandbox.command import apply_edits, training_command
 from lae_controller.sandbox.isolation import Isolation
@@ -127,7 +127,7 @@ class CommandEvaluator:
                 f"isolation: {self._isolation.tier.value} could not be set up for a run: {broken}"
             )
         artifacts = read_artifacts(raw, settings.metric)
-        reading = self._reading(place / "work", raw)
+        reading = self._reading(place / "work", raw, settings.metric, settings.metric_pattern)
         seen = read_json(place / "view.json") or {"seen_at": str(place / "work"), "stamps": {}}
         proof = self._isolation.judge(place, program, Path(seen["seen_at"]))
         failure = self._failure(raw, ended)
@@ -136,6 +136,7 @@ class CommandEvaluator:
         if failure is None:
             failure = self._broken_rule(program, place, stage, artifacts, proof, seen["stamps"])
         reason, detail = failure if failure is not None else (None, "")
+        further, unread = self._further(place / "work", raw) if failure is None else ({}, ())
         return Measurement(
             metric=reading.value if failure is None else None,
             reason=reason,
@@ -151,7 +152,8 @@ class CommandEvaluator:
             unseen=proof.unseen,
             efficiency=ended.cpu_seconds / max(ended.seconds, 1e-6),
             entered=entered(read_record(place / "proof")) if stage.calls else (),
-            artifacts=artifacts,
+            metrics=further,
+            artifacts=replace(artifacts, warnings=(*artifacts.warnings, *unread)),
         )
 
     def _broken_rule(
@@ -179,11 +181,25 @@ class CommandEvaluator:
             )
         return None
 
-    def _reading(self, work: Path, raw: bytes) -> Reading:
-        settings = self._settings
-        if settings.metric_file is not None:
-            return read_metric_file(work / settings.metric_file, settings.metric)
-        return find_metric(raw, settings.metric, pattern=settings.metric_pattern)
+    def _reading(self, work: Path, raw: bytes, name: str, pattern: str | None) -> Reading:
+        if self._settings.metric_file is not None:
+            return read_metric_file(work / self._settings.metric_file, name)
+        return find_metric(raw, name, pattern=pattern)
+
+    def _further(self, work: Path, raw: bytes) -> tuple[dict[str, float], tuple[str, ...]]:
+        """Return the further metrics that can be read, and a warning for each that cannot.
+
+        They are looked for where the metric is, by their names: a run without one is no failure.
+        """
+        found: dict[str, float] = {}
+        unread: list[str] = []
+        for name in (further.name for further in self._settings.metrics):
+            reading = self._reading(work, raw, name, None)
+            if reading.value is None:
+                unread.append(one_line(f"further metric {name} not read: {reading.detail}", 160))
+            else:
+                found[name] = reading.value
+        return found, tuple(unread)
 
     def _failure(self, raw: bytes, ended: Ended) -> tuple[Reason, str] | None:
         """Return why the way the run ended makes it a crash; None if it does not."""

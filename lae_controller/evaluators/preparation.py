@@ -107,7 +107,13 @@ class _Preparation:
             seconds=self.seconds,
             notes=snapshot.notes,
             artifacts=full.artifacts,
+            further=full.metrics,
         )
+        for name in (it.name for it in settings.metrics if it.name not in full.metrics):
+            self.say(
+                f"the baseline's full run shows no usable {name}: what lacks one of the further "
+                "metrics is left out of the Pareto front"
+            )
         return Prepared(snapshot, baseline)
 
     def without_leftovers(self) -> tuple[Snapshot, list[str], float, Measurement]:

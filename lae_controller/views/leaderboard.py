@@ -46,6 +46,7 @@ def leaderboard(summary: Summary, baseline: Baseline, settings: Settings) -> str
     lines += ["", "## Coverage", "", *_coverage(summary)]
     lines += ["", "## Archive", "", *_archive(summary)]
     lines += ["", "## Diverse runners-up", "", *_runners_up(summary)]
+    lines += _front(summary, settings)
     lines += _suspects(summary)
     lines += ["", "## Map of all islands", "", "```", *union_map(summary, settings), "```"]
     lines += ["", "## Spend", "", *_spend(summary), ""]
@@ -149,6 +150,20 @@ def _runners_up(summary: Summary) -> list[str]:
         f"{where_text(placed.elite)}: {placed.summary}"
         for placed in summary.runners_up
     ]
+
+
+def _front(summary: Summary, settings: Settings) -> list[str]:
+    """Return the Pareto front, as a section; nothing if there is one metric."""
+    if not settings.metrics:
+        return []
+    names = [further.name for further in settings.metrics]
+    directions = ", ".join(f"{it.name} ({it.direction.value})" for it in settings.metrics)
+    rows = [
+        [short(elite.metric), *(short(elite.metrics[name]) for name in names), elite.child_id, what]
+        for elite, what in ((it, text or "the baseline") for it, text in summary.front[:_ROWS])
+    ]
+    lines = ["", "## Pareto front", "", f"Beside {settings.metric}: {directions}.", ""]
+    return [*lines, *table(["metric", *names, "child", "change"], rows)]
 
 
 def union_map(summary: Summary, settings: Settings) -> list[str]:

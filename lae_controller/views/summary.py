@@ -32,6 +32,7 @@ class Summary:
     Attributes:
         best: the best program ever placed; None before generation 0.
         placed: the elites of all islands, best first, each program once.
+        front: (elite, summary) of the Pareto front; empty while there is one metric.
         runners_up: diverse programs other than the best, see ``runners_up``.
         coverage: (cells held, cells in all) of each island.
         reasons: how many children failed for each reason.
@@ -45,6 +46,7 @@ class Summary:
     placed: tuple[Placed, ...]
     island_best: tuple[Placed, ...]
     runners_up: tuple[Placed, ...]
+    front: tuple[tuple[Elite, str], ...]
     coverage: tuple[tuple[int, int], ...]
     statuses: tuple[tuple[str, int], ...]
     reasons: tuple[tuple[str, int], ...]
@@ -78,6 +80,7 @@ def summarise(settings: Settings, baseline: Baseline, state: RunState) -> Summar
         placed=tuple(placed),
         island_best=tuple(_best_of(island, everywhere) for island in islands),
         runners_up=tuple(runners_up(placed, best)),
+        front=tuple((it, state.told[it.child_id].summary) for it in state.search.front()),
         coverage=tuple((len(state.search.elites(i)), cells) for i in islands),
         statuses=_counted(state.statuses),
         reasons=_counted(state.reasons),

@@ -10,7 +10,7 @@ from lae_controller import config
 from lae_controller.evaluators import Interrupted, Measurement, Stage
 from lae_controller.evaluators.command import CommandEvaluator, Limits
 from lae_controller.machine.slots import Slot
-from lae_controller.program import Reason
+from lae_controller.program import Direction, Reason
 from lae_controller.sandbox.isolation import Isolation
 from lae_controller.sandbox.launch import Lifelines
 from lae_controller.sandbox.view import Tier
@@ -118,6 +118,45 @@ def test_under_a_time_budget_ending_when_told_counts(project: Path, program: Pat
 def test_a_metric_file_is_read(project: Path, program: Path) -> None:
     script = "echo '{\"val_loss\": 0.125}' > metrics.json; echo val_loss: 99"
     assert measure(project, program, script, metric_file="metrics.json").metric == 0.125
+
+
+FURTHER = (
+    config.FurtherMetric("f1", Direction.MAXIMIZE),
+    config.FurtherMetric("size", Direction.MINIMIZE),
+)
+
+
+def test_further_metrics_are_read_as_the_metric_is(project: Path, program: Path) -> None:
+    script = "echo f1: 0.1; echo 'size = 2e3 f1 80%'; echo val_loss: 0.5"
+    found = measure(project, program, script, metrics=FURTHER)
+    assert (found.metric, found.metrics) == (0.5, {"f1": 80.0, "size": 2000.0})
+    assert found.artifacts.warnings == ()
+
+
+@pytest.mark.parametrize(
+    ("said", "why"), [("f1: nan", "not finite"), ("f1: 0,5", "0;5"), ("f2: 1", "no line of the")]
+)
+def test_a_further_metric_that_is_not_there_is_a_warning(
+    project: Path, program: Path, said: str, why: str
+) -> None:
+    script = f"echo '{said}'; echo size: 3; echo val_loss: 0.5"
+    found = measure(project, program, script, metrics=FURTHER)
+    assert (found.metric, found.reason, found.metrics) == (0.5, None, {"size": 3.0})
+    (warning,) = (text for text in found.artifacts.warnings if "f1" in text)
+    assert warning.startswith("further metric f1 not read: ")
+    assert why in warning
+
+
+def test_further_metrics_stand_in_the_same_file(project: Path, program: Path) -> None:
+    script = """echo '{"val_loss": 0.125, "f1": 0.5}' > metrics.json; echo size: 3"""
+    found = measure(project, program, script, metric_file="metrics.json", metrics=FURTHER)
+    assert (found.metric, found.metrics) == (0.125, {"f1": 0.5})
+    assert "'size' is not there" in found.artifacts.warnings[0]
+
+
+def test_a_failed_run_has_no_further_metrics(project: Path, program: Path) -> None:
+    found = measure(project, program, "echo f1: 0.5; exit 1", metrics=FURTHER)
+    assert (found.metrics, found.artifacts.warnings) == ({}, ())
 
 
 def test_the_program_directory_is_not_touched_by_its_run(project: Path, program: Path) -> None:
