@@ -67,7 +67,7 @@ class Loop:
             LockedError: if another controller works on it.
         """
         text = None if total_budget is None else str(total_budget)
-        _, synthesis = session.run_search(override(self.settings, text, None, None), self._say)
+        _, synthesis = session.run_search(override(self.settings, text, None), self._say)
         return synthesis
 
     def ask(self, count: int | None = None) -> Asking:

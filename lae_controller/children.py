@@ -152,6 +152,7 @@ class Children:
             kinds=state.kinds(),
             run_cmd=settings.run_cmd,
             budget=f"{number_text(settings.budget)} {settings.budget_unit}",
+            promise=settings.evolution.prior_exponent > 0,
             directory=str(self.directory(asked.child_id)),
         )
 

@@ -71,8 +71,8 @@ class Controller:
         variants = self.settings.evolution.initial_variants
         size = islands * (1 + variants)
         wanted = [child_id(0, i, v + 1) for v in range(variants) for i in range(islands)]
-        new = [self.steps.choose(c, size) for c in wanted if not self.steps.is_known(c)]
-        self.steps.ask(new)
+        new = [child for child in wanted if not self.steps.is_known(child)]
+        self.steps.ask(self.steps.choose(new, size))
         return [self.state.asked[c] for c in wanted if c in self.state.asked]
 
     # -- generational: all of a generation, then the next ------------------------------------------
@@ -96,7 +96,7 @@ class Controller:
             return
         fresh = self.state.generation_done
         size = self._generation_size() if fresh else self.state.gen_size
-        self.steps.ask([self.steps.choose(c, size) for c in self.state.next_ids(size)])
+        self.steps.ask(self.steps.choose(self.state.next_ids(size), size))
 
     def _carry_out(self, generation: list[Asked]) -> None:
         """Mutate and evaluate children side by side, then tell them in slot order."""
@@ -158,7 +158,7 @@ class Controller:
         """Ask for the next child: of the current generation, or of a new one."""
         fresh = self.state.gen_asked >= self.state.gen_size
         size = self._concurrency.slots if fresh else self.state.gen_size
-        asked = self.steps.choose(self.state.next_ids(size)[0], size)
+        (asked,) = self.steps.choose(self.state.next_ids(size)[:1], size)
         self.steps.ask([asked])
         return asked
 

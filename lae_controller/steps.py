@@ -105,11 +105,18 @@ class Steps:
         """Say whether a child of this id was asked for or told."""
         return child in self.state.asked or child in self.state.told
 
-    def choose(self, child: str, size: int) -> Asked:
-        """Choose parent and inspirations for a child of a generation of ``size``."""
-        _, island, _ = parse_child_id(child)
-        chosen = self.state.search.ask(child, island)
-        return Asked(child, 0, size, chosen.parent_id, chosen.rule, chosen.top, chosen.diverse)
+    def choose(self, children: Iterable[str], size: int) -> list[Asked]:
+        """Choose parents and inspirations for children of a generation of ``size``."""
+        asked: list[Asked] = []
+        for child in children:
+            _, island, _ = parse_child_id(child)
+            others = [*self.state.asked.values(), *asked]
+            in_flight = [other.parent_id for other in others if other.parent_id is not None]
+            chosen = self.state.search.ask(child, island, in_flight)
+            asked.append(
+                Asked(child, 0, size, chosen.parent_id, chosen.rule, chosen.top, chosen.diverse)
+            )
+        return asked
 
     def ask(self, new: Iterable[Asked]) -> None:
         """Write down that these children are asked for, before anything is done for them."""
@@ -296,6 +303,7 @@ class Steps:
             elapsed=self.elapsed(),
             warnings=(*warnings, PARAMS_ASSUMED) if assumed else warnings,
             repeats=evaluation.repeats,
+            metrics=evaluation.metrics,
             tier=evaluation.tier,
             fingerprint=evaluation.fingerprint,
             usage=result.usage,
