@@ -9,9 +9,10 @@ from typing import Protocol
 
 from lae_controller.config import MutatorSettings
 from lae_controller.errors import ConfigError
-from lae_controller.task import Mutation, Task
+from lae_controller.task import Mutation, MutatorFailure, Task
 
 MUTATORS: Mapping[str, str] = {
+    "anthropic": "lae_controller.mutators.anthropic_api:make",
     "offline": "lae_controller.mutators.offline:make",
 }
 """Backend name -> ``module:function``, called with the ``MutatorSettings``."""
@@ -32,12 +33,14 @@ class Mutator(Protocol):
     - Every draw comes from ``rng``; a backend that needs no service returns the same
       mutation for the same task and state of ``rng``.
     - ``summary`` is one line without tab, newline or comma.
+    - What comes to nothing is a ``MutatorFailure`` with its reason, ENVIRONMENT if only the
+      service failed; a ConfigError or PrerequisiteError means that no proposal can succeed.
     - It is called in a process of its own, once for each child, several at a time: it keeps
       no state between calls and writes no file.
     """
 
-    def mutate(self, task: Task, rng: random.Random) -> Mutation:
-        """Return one proposed change to ``task.files``."""
+    def mutate(self, task: Task, rng: random.Random) -> Mutation | MutatorFailure:
+        """Return one proposed change to ``task.files``, or why there is none."""
         ...
 
 

@@ -20,8 +20,9 @@ from lae_controller.yaml_text import get_scalar, set_scalar
 
 _SECRET_WORDS = frozenset(
     "KEY KEYS APIKEY TOKEN TOKENS SECRET SECRETS PASSWORD PASSWD PASSPHRASE CREDENTIAL CREDENTIALS "
-    "AUTH COOKIE".split()
+    "AUTH COOKIE HEADERS".split()
 )
+_PASSWORD_IN_URL = re.compile(r"://[^/\s@]*:[^/\s@]+@")
 _FILE_KEY = re.compile(r"(?P<path>[^:=]+\.(?:ya?ml|json)):(?P<key>[\w.\-]+)")
 
 
@@ -145,7 +146,11 @@ def scrubbed_environment(environ: Mapping[str, str], python: Path) -> dict[str, 
 
     ``python`` alone on a command line means the same interpreter as ``{python}``.
     """
-    env = {key: value for key, value in environ.items() if not is_secret(key)}
+    env = {
+        key: value
+        for key, value in environ.items()
+        if not is_secret(key) and not _PASSWORD_IN_URL.search(value)
+    }
     for key in ("PYTHONHOME", "PYTHONSTARTUP", "PYTHONBREAKPOINT", "LANGUAGE"):
         env.pop(key, None)
     env["PATH"] = f"{python.parent}{os.pathsep}{env.get('PATH', os.defpath)}"
