@@ -5,8 +5,6 @@ from __future__ import annotations
 import difflib
 from typing import Any
 
-import jsonschema
-
 from lae_controller.errors import ConfigError
 from lae_controller.skill_files import load_schema
 
@@ -17,6 +15,8 @@ def validate(values: object, schema: str, where: str) -> None:
     Raises:
         ConfigError: for the first thing that is not allowed.
     """
+    import jsonschema  # not needed by Mutator processes, which read settings that were checked
+
     validator = jsonschema.Draft202012Validator(load_schema(schema))
     errors = sorted(validator.iter_errors(values), key=lambda error: list(map(str, error.path)))
     if errors:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import random
 from collections.abc import Mapping
-from contextlib import closing
 from typing import TYPE_CHECKING
 
+from lae_controller.change.diff import apply_change
+from lae_controller.change.protected import check_protected
+from lae_controller.change.syntax import check_syntax
 from lae_controller.config import MutatorSettings
 from lae_controller.errors import ChildError, PrerequisiteError
 from lae_controller.mutators.back_off import Patience
@@ -60,7 +63,7 @@ class AnthropicMutator:
         """
         check_cost_limit(self._settings)
         check_key(self._settings, self._environ)
-        with closing(self._service(rng)) as service:
+        with contextlib.closing(self._service(rng)) as service:
             talk = _Talk(task, self._settings, service)
             try:
                 reply = talk.propose()
@@ -92,6 +95,17 @@ class AnthropicMutator:
         return Service(self._settings, self._environ, self._deadline, rng, self._patience)
 
 
+def _check(task: Task, change: str) -> None:
+    """Check what the form of a reply does not show.
+
+    Raises:
+        ChildError: SYNTAX or PROTECTED.
+    """
+    after = apply_change(task.files, change, editable=task.editable).files
+    check_syntax(task.files, after)
+    check_protected(task.files, after, task.protected)
+
+
 class _Talk:
     """The conversation about one child.
 
@@ -115,11 +129,14 @@ class _Talk:
         while True:
             self.text = self._whole()
             try:
-                return read_reply(self.text, task.files, task.editable, settings.reply)
+                reply = read_reply(self.text, task.files, task.editable, settings.reply)
             except ChildError as error:
                 if error.reason is not Reason.ENVIRONMENT:
                     raise
                 self._service.wait(f"the service delivered an error as its answer: {error.detail}")
+            else:
+                _check(task, reply.change)
+                return reply
 
     def _whole(self) -> str:
         """Return a reply to the task; with a shorter prompt if the first one does not fit."""
@@ -141,10 +158,12 @@ class _Talk:
             ) from None
 
     def _shorter(self, prompt: Prompt, share: float) -> Prompt | None:
-        """Return a prompt of at most this share; None if nothing can be left out."""
-        limit = int(prompt.tokens * share)
-        shorter = build_prompt(self._task, self._settings, token_limit=limit)
-        return shorter if shorter.tokens < prompt.tokens else None
+        """Return a prompt of about this share; None if the code alone is longer than that."""
+        for part in (share, (1 + share) / 2):
+            limit = int(prompt.tokens * part)
+            with contextlib.suppress(ChildError):
+                return build_prompt(self._task, self._settings, token_limit=limit)
+        return None
 
     def _limit_money(self, prompt: Prompt) -> None:
         settings = self._settings

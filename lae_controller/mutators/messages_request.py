@@ -55,7 +55,8 @@ class Extras:
         """
         words = complaint.lower()
         named = [part for part, names in _NAMES.items() if any(name in words for name in names)]
-        parts = named or ([] if known_api else list(_NAMES))
+        other = known_api or "max_tokens" in words
+        parts = named or ([] if other else list(_NAMES))
         return next((less for part in parts if (less := self._less(part, max_tokens))), None)
 
     def _less(self, part: str, max_tokens: int) -> Extras | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import threading
 from collections.abc import Callable, Sequence
@@ -200,6 +201,20 @@ def hang(text: str = "") -> Step:
             handler.head(200, "text/event-stream")
             _begin(handler, text)
         handler.server_script.over.wait(20)
+
+    return step
+
+
+def trickle(word: str) -> Step:
+    """Begin a reply and send one word after another until the test is over."""
+
+    def step(handler: _Handler) -> None:
+        handler.head(200, "text/event-stream")
+        _begin(handler, word)
+        delta = {"type": "text_delta", "text": word}
+        with contextlib.suppress(OSError):  # the other side hangs up
+            while not handler.server_script.over.wait(0.02):
+                handler.events({"type": "content_block_delta", "index": 0, "delta": delta})
 
     return step
 

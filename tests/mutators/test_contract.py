@@ -1,10 +1,13 @@
-"""What every Mutator that needs no service promises."""
+"""What every Mutator promises; a model that is asked answers with what offline edits would be."""
 
 from __future__ import annotations
 
 import random
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
+from messages_server import MessagesServer, reply
 from mutator_tasks import make_task
 
 from lae_controller.change.diff import apply_change
@@ -14,8 +17,12 @@ from lae_controller.change.syntax import check_syntax
 from lae_controller.config import MutatorSettings
 from lae_controller.errors import ConfigError
 from lae_controller.mutators import MUTATORS, Mutator, load_mutator
+from lae_controller.mutators.anthropic_api import AnthropicMutator
+from lae_controller.mutators.back_off import Patience
+from lae_controller.mutators.environment import BASE_URL
+from lae_controller.mutators.offline import OfflineMutator
 from lae_controller.program import one_line
-from lae_controller.task import Task
+from lae_controller.task import Mutation, MutatorFailure, Task
 
 MODEL = '''\
 """A perceptron."""
@@ -51,13 +58,13 @@ optim:
 model: {depth: 2, bias: true}
 """
 FILES = {"src/net.py": MODEL, "config.yaml": CONFIG}
-ROUNDS = 20
+ROUNDS = 12
 
 
-def grown(mutator: Mutator, task: Task) -> list[dict[str, str]]:
+def grown(mutator: Mutator, task: Task, rounds: int = ROUNDS) -> list[dict[str, str]]:
     """Return what the task's parent becomes with many states of the stream."""
     children = []
-    for number in range(ROUNDS):
+    for number in range(rounds):
         mutation = mutator.mutate(task, random.Random(number))
         applied = apply_change(task.files, mutation.change, editable=task.editable)
         assert not applied.repaired
@@ -65,25 +72,43 @@ def grown(mutator: Mutator, task: Task) -> list[dict[str, str]]:
     return children
 
 
+class Model:
+    """The anthropic backend, asking a server that answers with what the offline one proposes."""
+
+    def __init__(self, server: MessagesServer) -> None:
+        self._server = server
+
+    def mutate(self, task: Task, rng: random.Random) -> Mutation | MutatorFailure:
+        offline = OfflineMutator().mutate(task, rng)
+        stated = f"KIND: {offline.intervention.value}\nSUMMARY: a\tgood, small  change\n"
+        self._server.steps.append(reply(f"{stated}\n{offline.change}"))
+        environ = {BASE_URL: self._server.url}
+        return AnthropicMutator(MutatorSettings("anthropic"), environ, Patience()).mutate(task, rng)
+
+
+@pytest.fixture
+def model(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Model]:
+    monkeypatch.delenv("SSL_CERT_FILE", raising=False)  # a whole bundle takes 0.1 s to read
+    monkeypatch.setenv("SSL_CERT_DIR", str(tmp_path))
+    with MessagesServer([]) as server:
+        yield Model(server)
+
+
 @pytest.fixture(params=sorted(MUTATORS))
 def mutator(request: pytest.FixtureRequest) -> Mutator:
+    if request.param == "anthropic":
+        return request.getfixturevalue("model")
     return load_mutator(MutatorSettings(backend=request.param))
 
 
 class TestContract:
+    """Holds for every backend."""
+
     def test_change_applies_and_parses(self, mutator: Mutator) -> None:
         for files in grown(mutator, make_task(FILES)):
             assert files.keys() == FILES.keys()
             assert files != FILES
             check_syntax(FILES, files)
-
-    def test_same_stream_same_mutation(self, mutator: Mutator) -> None:
-        task = make_task(FILES)
-        first, second = (
-            [mutator.mutate(task, random.Random(number)) for number in range(15)] for _ in "ab"
-        )
-        assert first == second
-        assert len({mutation.change for mutation in first}) > 8
 
     def test_summary_is_one_line(self, mutator: Mutator) -> None:
         for number in range(ROUNDS):
@@ -99,11 +124,6 @@ class TestContract:
             assert "def __init__(self, rng, width=32, std=0.05):" in files["src/net.py"]
             assert files["src/net.py"].count("        self.v -= lr * (h.T @ d)\n") == 1
 
-    def test_seed_and_budget_stay_without_being_protected(self, mutator: Mutator) -> None:
-        for files in grown(mutator, make_task(FILES)):
-            assert "SEED = 11\n" in files["src/net.py"]
-            assert "  epochs: 6\n" in files["config.yaml"]
-
     def test_only_evolve_blocks_change(self, mutator: Mutator) -> None:
         text = MODEL.replace("class Net", "# EVOLVE-BLOCK-START\nclass Net")
         text += "# EVOLVE-BLOCK-END\n\nOTHER = 0.3\n"
@@ -113,6 +133,36 @@ class TestContract:
     def test_only_editable_files_change(self, mutator: Mutator) -> None:
         for files in grown(mutator, make_task(FILES, editable=("src/*.py",))):
             assert files["config.yaml"] == CONFIG
+
+    def test_line_ends_and_mark_stay(self, mutator: Mutator) -> None:
+        text = "\ufeff" + MODEL.replace("A perceptron", "Ein Perzeptron, größer")
+        text = text.rstrip("\n").replace("\n", "\r\n")
+        for files in grown(mutator, make_task({"net.py": text})):
+            child = files["net.py"]
+            assert child.startswith("\ufeff")
+            assert child.count("\n") == child.count("\r\n") > 20
+            assert not child.endswith("\n")
+
+
+class TestSearch:
+    """Holds for backends that ask no one."""
+
+    @pytest.fixture
+    def mutator(self) -> Mutator:
+        return load_mutator(MutatorSettings(backend="offline"))
+
+    def test_same_stream_same_mutation(self, mutator: Mutator) -> None:
+        task = make_task(FILES)
+        first, second = (
+            [mutator.mutate(task, random.Random(number)) for number in range(15)] for _ in "ab"
+        )
+        assert first == second
+        assert len({mutation.change for mutation in first}) > 8
+
+    def test_seed_and_budget_stay_without_being_protected(self, mutator: Mutator) -> None:
+        for files in grown(mutator, make_task(FILES)):
+            assert "SEED = 11\n" in files["src/net.py"]
+            assert "  epochs: 6\n" in files["config.yaml"]
 
     def test_what_is_known_is_not_proposed_again(self, mutator: Mutator) -> None:
         tried: list[str] = []
@@ -125,15 +175,6 @@ class TestContract:
             assert digest(child) not in known
             known.add(digest(child))
             tried.append(digest(child))
-
-    def test_line_ends_and_mark_stay(self, mutator: Mutator) -> None:
-        text = "\ufeff" + MODEL.replace("A perceptron", "Ein Perzeptron, größer")
-        text = text.rstrip("\n").replace("\n", "\r\n")
-        for files in grown(mutator, make_task({"net.py": text})):
-            child = files["net.py"]
-            assert child.startswith("\ufeff")
-            assert child.count("\n") == child.count("\r\n") > 20
-            assert not child.endswith("\n")
 
     def test_nothing_to_change_gives_an_empty_change(self, mutator: Mutator) -> None:
         task = make_task({"notes.txt": "lr = 0.1\n", "net.py": "import numpy\n"})
