@@ -24,11 +24,12 @@ from lae_controller.errors import ChildError, DiffError, LedgerError, Prerequisi
 from lae_controller.evaluators import Interrupted
 from lae_controller.evaluators.baseline import Prepared
 from lae_controller.files import make_folder, remove_tree, write_atomic, write_json
-from lae_controller.mutate import read_mutation
+from lae_controller.mutate import read_outcome
+from lae_controller.mutators.environment import mutator_environment
 from lae_controller.program import Artifacts, Files, Reason, parse_child_id
 from lae_controller.results import read as read_result
 from lae_controller.sandbox.calls import never_entered
-from lae_controller.sandbox.command import number_text, scrubbed_environment
+from lae_controller.sandbox.command import number_text
 from lae_controller.sandbox.launch import Command, Lifelines, lock_beside, run, wait_for_warden
 from lae_controller.sandbox.programs import build, check_bounds, read_program
 from lae_controller.sandbox.snapshot import Entry
@@ -37,6 +38,7 @@ from lae_controller.task import Failure, Inspiration, Mutation, MutatorFailure, 
 
 _CACHED_PROGRAMS = 256
 _MUTATOR_TRIES = 3
+_OUTCOMES = (0, 1, 3)  # exit statuses of a Mutator process that said how it ended
 _CHANGE = "change.diff"
 _DATA_SUFFIXES = frozenset(
     ".txt .csv .tsv .npy .npz .bin .json .jsonl .pkl .pt .parquet .h5 .idx .gz .zip".split()
@@ -200,9 +202,9 @@ class Children:
                 continue
             if ended.why == "lifeline":
                 raise Interrupted(child_id)
-            mutation = read_mutation(folder)
-            if mutation is not None and ended.status == 0:
-                return mutation
+            outcome = read_outcome(folder)
+            if outcome is not None and ended.status in _OUTCOMES:
+                return outcome
             said = _tail(command.output) or f"exit status {ended.status}"
             if ended.status is not None and ended.status >= 0:
                 break
@@ -211,7 +213,7 @@ class Children:
 
     def _command(self, folder: Path, attempt: int) -> Command:
         python = Path(sys.executable)
-        env = scrubbed_environment(os.environ, python)
+        env = mutator_environment(self._settings.mutator, os.environ)
         package = str(Path(__file__).resolve().parent.parent)
         env["PYTHONPATH"] = os.pathsep.join(filter(None, [package, env.get("PYTHONPATH", "")]))
         argv = (str(python), "-m", "lae_controller", "mutate", str(folder / "task.json"))

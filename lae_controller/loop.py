@@ -38,6 +38,7 @@ class Controller:
         self._has_shown = False
         self.budget = Budget(self.settings, self.steps.baseline, self.steps.plan.smoke_charge)
         self._concurrency = Concurrency(parts)
+        self._out_of_money = False
         self._ahead = Ahead(self.settings.mutator.backend)
         self._mutators = ThreadPoolExecutor(max_workers=self._ahead.most(parts.executor.capacity()))
 
@@ -88,7 +89,9 @@ class Controller:
 
     def _stop_between(self) -> Stop | None:
         """Return why no further generation should begin; None if one should, or is unfinished."""
-        return None if self.state.asked else self._stop()
+        if self.state.asked and not self._out_of_money:
+            return None
+        return self._stop()
 
     def _ask_more(self) -> None:
         """Ask for the children that the current generation lacks, or for a new generation."""
@@ -109,9 +112,12 @@ class Controller:
         while pipeline:
             for asked, result in pipeline.finished(self._concurrency.slots):
                 outcomes[asked.child_id] = result
-        for asked in generation:
+        self._out_of_money = pipeline.purse.is_empty
+        told = [asked for asked in generation if asked.child_id in outcomes]
+        for asked in told:
             self.steps.tell(asked, outcomes[asked.child_id])
-        self._watch(pipeline, [outcomes[asked.child_id].evaluation for asked in missing])
+        ran = [outcomes[asked.child_id].evaluation for asked in missing if asked in told]
+        self._watch(pipeline, ran)
 
     # -- async: a free slot is refilled at once ----------------------------------------------------
 
@@ -123,6 +129,7 @@ class Controller:
         stop: Stop | None = None
         while stop is None or pipeline:
             stop = stop or self._fill(pipeline)
+            self._out_of_money = pipeline.purse.is_empty
             for asked, result in pipeline.finished(self._concurrency.slots):
                 self._ahead.note(result)
                 recent.append(result.evaluation)
@@ -236,6 +243,9 @@ class Controller:
         if asked.exists():
             asked.unlink(missing_ok=True)
             return Stop("asked", "asked to stop; what ran was finished")
+        if self._out_of_money:
+            limit = self.settings.mutator.max_cost_usd
+            return Stop("money", f"the next proposal could pass max_cost_usd ({limit:g} USD)")
         return self.budget.stop(self.state, self.steps.elapsed())
 
     def _generation_size(self) -> int:

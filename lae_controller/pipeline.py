@@ -16,6 +16,7 @@ from lae_controller.executors import Executor
 from lae_controller.inflight import InFlight, Pending
 from lae_controller.mutators import MENDING
 from lae_controller.program import Evaluation, Reason, Status, Usage
+from lae_controller.purse import Purse
 from lae_controller.results import Result
 from lae_controller.state import Asked
 from lae_controller.steps import PROPOSED_NOTHING, Steps
@@ -81,6 +82,7 @@ class Pipeline:
         self._ready: deque[Pending] = deque()
         self._finished: deque[tuple[Asked, Result]] = deque()
         self.claimed: dict[str, str] = {}
+        self.purse = Purse(settings, steps.state)
         self.flight = InFlight(executor, steps.job)
 
     def __bool__(self) -> bool:
@@ -127,7 +129,9 @@ class Pipeline:
 
     def _propose(self, attempt: Try) -> None:
         children, state = self._steps.children, self._steps.state
-        children.build(attempt.asked, state, attempt.failures)
+        task = children.build(attempt.asked, state, attempt.failures)
+        if not self.purse.commit(task):
+            return  # it stays asked for, and is taken up again when there is more to spend
         future = self._mutators.submit(children.mutate, attempt.asked.child_id)
         self._proposing[attempt.asked.child_id] = (attempt, future)
 
@@ -188,6 +192,8 @@ class Pipeline:
         reason = evaluation.reason
         if reason not in MENDABLE or len(attempt.failures) >= self._mends:
             return False
+        if self.purse.is_empty:
+            return False
         failure = Failure(reply, reason, evaluation.detail)
         self._propose(replace(attempt, failures=(*attempt.failures, failure)))
         return True
@@ -218,6 +224,8 @@ class Pipeline:
         self, attempt: Try, mutation: Mutation, digest: str | None, evaluation: Evaluation
     ) -> None:
         result = self._steps.finish(attempt.asked, mutation, digest, evaluation)
+        cost = mutation.usage.cost_usd if mutation.usage is not None else None
+        self.purse.settle(attempt.asked.child_id, cost or 0.0)
         self._finished.append((attempt.asked, result))
 
 

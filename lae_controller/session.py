@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -18,6 +19,8 @@ from lae_controller.files import write_atomic, write_json
 from lae_controller.ledger import Ledger
 from lae_controller.lock import ControllerLock
 from lae_controller.loop import Controller
+from lae_controller.mutators.environment import check_key
+from lae_controller.mutators.prices import check_cost_limit
 from lae_controller.program import Placement
 from lae_controller.resume import archive_rows, load_state
 from lae_controller.sandbox.launch import Lifelines
@@ -39,10 +42,13 @@ def run_search(settings: Settings, say: Say) -> tuple[Stop, str]:
 
     Raises:
         LockedError: if another controller works on this sandbox.
+        PrerequisiteError: if the Mutator's service has no key.
         KeyboardInterrupt: after everything that ran was ended and the state is saved.
         LaeError: whatever else its reader can mend.
     """
     with ControllerLock(settings.lae_dir), stop_signals():
+        check_key(settings.mutator, os.environ)
+        check_cost_limit(settings.mutator)
         lifelines = Lifelines()
         begin_session(settings)
         try:

@@ -48,6 +48,7 @@ LAYERS = {
     "concurrency": 3,
     "products": 3,
     "steps": 3,
+    "purse": 3,
     "leases": 3,
     "pipeline": 3,
     "ahead": 3,
