@@ -27,7 +27,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 
-from lae_controller.config import SelectionShares
+from lae_controller.evolution import SelectionShares
 from lae_controller.program import (
     Direction,
     Intervention,

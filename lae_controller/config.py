@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from lae_controller.errors import ConfigError
+from lae_controller.evolution import EvolutionSettings, check_evolution, evolution_settings
 from lae_controller.program import Direction
 from lae_controller.quantities import TotalBudget, parse_duration, parse_size, parse_total
 from lae_controller.validation import validate
@@ -49,40 +50,6 @@ class MutatorSettings:
     thinking: str = "off"
     repair_attempts: int = 2
     reply: str = "diff"
-
-
-@dataclass(frozen=True, slots=True)
-class SelectionShares:
-    """The parent rule; what each means stands in ``search.selection.SelectionSettings``."""
-
-    global_best: float = 0.9
-    island_best: float = 0.1
-    by_rank: float = 0.0
-    uniform: float = 0.0
-    near_empty: float = 0.5
-    quality_patience: int = 20
-    coverage_patience: int = 20
-
-
-@dataclass(frozen=True, slots=True)
-class EvolutionSettings:
-    """The search (feature A3); see the schema for what each key means."""
-
-    algorithm: str = "islands"
-    schedule: str = "async"
-    num_islands: int = 4
-    num_top: int = 3
-    num_diverse: int = 2
-    num_bins: int = 10
-    migration_interval: int = 5
-    diversity_reference_size: int = 10
-    pop_per_island: int = 40
-    seed: int = 42
-    initial_variants: int = 0
-    pareto_probability: float = 0.0
-    c_puct: float = 1.0
-    prior_exponent: float = 0.0
-    selection: SelectionShares = SelectionShares()
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,7 +123,7 @@ class Settings:
     host: str = "other"
     lease: str = "2h"
     mutator: MutatorSettings = MutatorSettings()
-    evolution: EvolutionSettings = EvolutionSettings()
+    evolution: EvolutionSettings = field(default_factory=EvolutionSettings)
     confirm: ConfirmSettings = ConfirmSettings()
     executor: ExecutorSettings = ExecutorSettings()
 
@@ -307,13 +274,6 @@ def parse(text: str, path: Path, *, algorithm: str | None = None) -> Settings:
     return settings
 
 
-def _evolution(**values: Any) -> EvolutionSettings:
-    selection = SelectionShares(**values.pop("selection", {}))
-    if values.get("algorithm") == "puct":
-        values["num_islands"] = 1  # there is one tree, whatever the file says of islands
-    return EvolutionSettings(**values, selection=selection)
-
-
 def _typed(values: dict[str, Any], path: Path) -> Settings:
     plain: dict[str, Any] = {
         key: tuple(value) if isinstance(value, list) else value
@@ -342,7 +302,7 @@ def _typed(values: dict[str, Any], path: Path) -> Settings:
 
 _SECTIONS: dict[str, Any] = {
     "mutator": MutatorSettings,
-    "evolution": _evolution,
+    "evolution": evolution_settings,
     "confirm": ConfirmSettings,
     "executor": ExecutorSettings,
 }
@@ -388,17 +348,7 @@ def _check_together(settings: Settings) -> None:
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice is not None:
         raise ConfigError(f"{where}: metrics holds {twice!r} again; expected each metric once")
-    if settings.evolution.pareto_probability > 0 and not settings.metrics:
-        raise ConfigError(
-            f"{where}: evolution.pareto_probability is {settings.evolution.pareto_probability:g}, "
-            "but there is one metric; expected 0, or further metrics under `metrics`"
-        )
-    shares = settings.evolution.selection
-    if not shares.global_best + shares.island_best + shares.by_rank + shares.uniform > 0:
-        raise ConfigError(
-            f"{where}: evolution.selection has no share above 0; expected at least one of "
-            "global_best, island_best, by_rank, uniform"
-        )
+    check_evolution(settings.evolution, where, metrics=len(names), gate=settings.gate.value)
     needs_key = settings.gate is Gate.EPOCHS and "{budget}" not in settings.run_cmd
     if needs_key and settings.budget_key is None:
         raise ConfigError(

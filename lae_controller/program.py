@@ -126,6 +126,7 @@ class Artifacts:
 
     Attributes:
         curve: (step, value) pairs of the loss or metric, in order of appearance.
+        curve_name: which of them it is, as ``val_loss``; empty if there is no curve.
         per_class: scores by class name, where the output holds them.
         log_tail: the last lines of stdout and stderr.
         warnings: remarks such as ``non-finite number in the output``.
@@ -135,6 +136,7 @@ class Artifacts:
     per_class: Mapping[str, float] = field(default_factory=dict)
     log_tail: str = ""
     warnings: tuple[str, ...] = ()
+    curve_name: str = ""
 
 
 @dataclass(frozen=True, slots=True)

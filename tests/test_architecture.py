@@ -23,6 +23,7 @@ LAYERS = {
     "validation": 1,
     "quantities": 1,
     "config": 1,
+    "evolution": 1,
     "change": 1,
     "outputs": 1,
     "prompts": 1,

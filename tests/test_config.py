@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from lae_controller import config, quantities
+from lae_controller import config, evolution, quantities
 from lae_controller.errors import ConfigError
 from lae_controller.program import Direction
 from lae_controller.skill_files import load_schema, skill_root
@@ -54,6 +54,11 @@ def test_required_keys_are_typed() -> None:
         ("evolution: {prior_exponent: 4.5}", "prior_exponent is 4.5; expected a number of at le"),
         ("evolution: {pareto_probability: 0.2}", "is 0.2, but there is one metric; expected 0, or"),
         ("evolution: {algorithm: mcts}", "is 'mcts'; expected one of islands, openevolve, puct"),
+        (
+            "evolution: {early_stop: {margin: 0.5}}",
+            "margin is 0.5; expected a number of at least 1",
+        ),
+        ("evolution: {early_stop: {mrgin: 2}}", "the nearest known key is margin"),
         ("metrics: [{name: acc, direction: minimize}]", "metrics holds 'acc' again; expected each"),
         ("metrics: [{name: f1}]", "metrics.0.direction is missing; expected whether more or less"),
         ("metrics: [{name: f1, direction: up}]", "metrics.0.direction is 'up'; expected one of"),
@@ -120,6 +125,25 @@ def test_further_metrics_are_typed_and_may_not_change_within_a_run() -> None:
     assert parse().fixed()["metrics"] is None
 
 
+def test_early_stop_is_off_unless_it_is_true_or_a_map() -> None:
+    def early(text: str) -> evolution.EarlyStopSettings:
+        return parse(text).evolution.early_stop
+
+    assert not early("").enabled
+    assert not early("evolution: {early_stop: false}").enabled
+    assert early("evolution: {early_stop: true}") == evolution.EarlyStopSettings(enabled=True)
+    assert early("evolution: {early_stop: {}}").enabled
+    assert early("evolution: {early_stop: {margin: 3}}") == evolution.EarlyStopSettings(
+        enabled=True, margin=3
+    )
+
+
+def test_early_stop_needs_equal_steps() -> None:
+    base = BASE.replace("gate: epochs", "gate: time")
+    with pytest.raises(ConfigError, match="early_stop is on under gate: time; expected gate: ep"):
+        parse("evolution: {early_stop: true}", base=base)
+
+
 def test_a_tree_is_one_island_whatever_the_file_says() -> None:
     text = "evolution: {num_islands: 7, num_top: 1}"
     assert parse(text).evolution.num_islands == 7
@@ -167,7 +191,7 @@ def test_a_copied_or_moved_run_is_its_own_project_s(tmp_path: Path) -> None:
 def test_the_example_shows_every_key_and_is_valid() -> None:
     path = skill_root() / "examples" / "run.example.yaml"
     settings = config.load(path)
-    assert settings.evolution == config.EvolutionSettings()
+    assert settings.evolution == evolution.EvolutionSettings()
     text = path.read_text()
     for key in load_schema("run")["properties"]:
         assert f"\n{key}:" in text or f"\n# {key}:" in text, key
@@ -197,5 +221,5 @@ def test_every_setting_has_a_key_in_the_schema() -> None:
     fields = {field.name for field in dataclasses.fields(config.Settings)}
     assert fields - known == {"path", "root", "direction"}
     assert known - fields == {"metric_direction"}
-    evolution = load_schema("run")["properties"]["evolution"]["properties"]
-    assert set(evolution) == {f.name for f in dataclasses.fields(config.EvolutionSettings)}
+    section = load_schema("run")["properties"]["evolution"]["properties"]
+    assert set(section) == {f.name for f in dataclasses.fields(evolution.EvolutionSettings)}

@@ -9,8 +9,8 @@ from pathlib import Path, PurePosixPath
 
 from lae_controller.bindings.candidates import direction_of
 from lae_controller.bindings.proposal import Proposal, Suggestion, read_value
-from lae_controller.config import EvolutionSettings
 from lae_controller.errors import ConfigError
+from lae_controller.evolution import EvolutionSettings
 from lae_controller.quantities import parse_duration
 
 ADVANCED = (

@@ -40,8 +40,10 @@ def read_artifacts(
         tail_chars: how many characters they may have together.
     """
     lines = clean_lines(raw)
+    name, curve = read_curve(lines, metric_name)
     return Artifacts(
-        curve=read_curve(lines, metric_name),
+        curve=curve,
+        curve_name=name,
         per_class=read_class_scores(lines),
         log_tail=_log_tail(lines, tail_lines, tail_chars),
         warnings=(NON_FINITE_WARNING,) if any(map(_shows_non_finite, lines)) else (),

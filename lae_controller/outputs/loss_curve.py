@@ -18,8 +18,9 @@ Counters = Mapping[str, float]
 MAX_POINTS = 200
 
 _VALIDATION = ("val", "valid", "validation", "eval", "dev", "test")
+_VALIDATION_LOSSES = tuple(f"{split}{joint}loss" for split in _VALIDATION for joint in "_ /")
 _LOSSES = (
-    *(f"{split}{joint}loss" for split in _VALIDATION for joint in "_ /"),
+    *_VALIDATION_LOSSES,
     *("loss", "train_loss", "train loss", "train/loss", "training loss", "nll", "cost"),
 )
 """What is looked for, in this order, where the metric itself makes no curve."""
@@ -40,20 +41,25 @@ _MAX_LINES = 4000  # a curve is drawn from at most so many: a few for each point
 _REACH = 2000  # characters of a line in which its counters are looked for
 
 
-def read_curve(lines: Sequence[str], metric_name: str) -> Curve:
-    """Return the curve of the metric, else of the validation loss, else of the loss.
+def is_validation(name: str) -> bool:
+    """Say whether a curve of this name is a validation loss, which no change redefines."""
+    return name in _VALIDATION_LOSSES
+
+
+def read_curve(lines: Sequence[str], metric_name: str) -> tuple[str, Curve]:
+    """Return the name and the curve of the metric, else of the validation loss, else of the loss.
 
     The first that stands at two steps or more is taken. Steps are those of the line's own
     step, iteration or epoch, or of one above it; a count that starts again goes on counting.
     The last value at each step counts. At most MAX_POINTS points are kept, first and last
-    among them; non-finite values are left out. Empty if there is no such curve.
+    among them; non-finite values are left out. Both are empty if there is no such curve.
     """
     text = "\n".join(lines).lower()
     for name in (metric_name, *_LOSSES):
         points = _points(lines, name) if name in text or name == metric_name else {}
         if len(points) > 1:
-            return tuple(evenly(tuple(points.items()), MAX_POINTS))
-    return ()
+            return name, tuple(evenly(tuple(points.items()), MAX_POINTS))
+    return "", ()
 
 
 def _points(lines: Sequence[str], name: str) -> dict[float, float]:
