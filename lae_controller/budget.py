@@ -64,6 +64,31 @@ class Budget:
             return float(settings.reserve)
         return float(max(2, math.ceil(0.1 * total.runs)))
 
+    def affords(
+        self, runs: int, state: RunState, elapsed: float, under_way: int, finished: float
+    ) -> bool:
+        """Say whether further full runs fit before the reserve, beside what is under way.
+
+        Args:
+            under_way: children that were asked for and are not finished.
+            finished: what finished children cost that are not told yet, in full runs.
+        """
+        total = self.settings.total_budget
+        if total.runs is None:
+            left = (total.seconds or 0.0) - self.reserve - elapsed
+            return left >= runs * self.baseline.full_seconds
+        committed = finished + under_way * (self.smoke_charge + 1.0)
+        return total.runs - self.reserve - state.spent - committed >= runs - 1e-9
+
+    def pairs(self, state: RunState, elapsed: float) -> int:
+        """Return how many pairs of full runs the whole rest gives, the reserve included."""
+        total = self.settings.total_budget
+        if total.runs is None:
+            left = (total.seconds or 0.0) - elapsed
+            most = self.reserve / max(self.baseline.full_seconds, 1e-6)
+            return max(0, math.floor(min(left / max(self.baseline.full_seconds, 1e-6), most) / 2))
+        return max(0, math.floor((total.runs - state.spent) / 2 + 1e-9))
+
     def room(self, state: RunState, elapsed: float) -> int:
         """Return how many more children fit before the reserve, were each to run in full.
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
+from lae_controller.change.chance import adds_chance
 from lae_controller.change.diff import apply_change
 from lae_controller.change.evolve_blocks import outside_changed
 from lae_controller.change.forbidden import check_calls
@@ -52,11 +53,13 @@ class Frozen:
     Attributes:
         digest: its normal form; two children of equal digest are the same program.
         suspect: what calls for a look before it is placed; empty if nothing does.
+        chance: a source of chance that the change brings in; empty if it brings in none.
     """
 
     files: Files
     digest: str
     suspect: str
+    chance: str
 
 
 class Children:
@@ -271,7 +274,7 @@ class Children:
         settings = self._settings
         data = [entry.path for entry in self._prepared.snapshot.entries if _is_data(entry)]
         suspect = suspicious_change(before, after, settings.metric, settings.metric_pattern, data)
-        return Frozen(after, digest, suspect or "")
+        return Frozen(after, digest, suspect or "", adds_chance(before, after))
 
     def _refuse_harness(self, added: tuple[str, ...]) -> None:
         there = {entry.path for entry in self._prepared.snapshot.entries}

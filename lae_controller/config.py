@@ -54,9 +54,14 @@ class MutatorSettings:
 
 @dataclass(frozen=True, slots=True)
 class ConfirmSettings:
-    """How often results are repeated."""
+    """How often results are repeated.
+
+    Attributes:
+        repeats: further runs of a challenger, and of whom it would displace, at most.
+    """
 
     baseline_runs: int = 3
+    repeats: int = 2
 
 
 @dataclass(frozen=True, slots=True)

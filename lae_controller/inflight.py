@@ -15,17 +15,34 @@ from lae_controller.task import Mutation
 
 
 @dataclass(frozen=True, slots=True)
+class Repeat:
+    """A further full run of a program that was run before.
+
+    Attributes:
+        name: of the stage.
+        offset: from the first training seed; 0 runs the first seed again.
+    """
+
+    name: str
+    offset: int
+
+
+@dataclass(frozen=True, slots=True)
 class Pending:
     """A frozen child on its way through the cascade.
 
     Attributes:
         suspect: what calls for a look at its change before it is placed; empty if nothing does.
+        chance: a source of chance that its change brings in; empty if it brings in none.
+        repeat: None for the cascade.
     """
 
     asked: Asked
     mutation: Mutation
     digest: str
-    suspect: str
+    suspect: str = ""
+    chance: str = ""
+    repeat: Repeat | None = None
 
 
 class InFlight:

@@ -10,7 +10,9 @@ from concurrent.futures import ThreadPoolExecutor
 
 from lae_controller.ahead import Ahead
 from lae_controller.budget import Budget, Stop
+from lae_controller.claiming import Claiming
 from lae_controller.concurrency import Concurrency
+from lae_controller.confirm import Confirm
 from lae_controller.files import check_free
 from lae_controller.leases import Leases
 from lae_controller.parts import Parts
@@ -38,6 +40,7 @@ class Controller:
         self._has_shown = False
         self.budget = Budget(self.settings, self.steps.baseline, self.steps.plan.smoke_charge)
         self._concurrency = Concurrency(parts)
+        self._claiming = Claiming(self.steps, self.budget, parts.say)
         self._out_of_money = False
         self._ahead = Ahead(self.settings.mutator.backend)
         self._mutators = ThreadPoolExecutor(max_workers=self._ahead.most(parts.executor.capacity()))
@@ -50,6 +53,8 @@ class Controller:
         self._show()
         schedule = self.settings.evolution.schedule
         stop = self._generational() if schedule == "generational" else self._async()
+        if stop.reason != "asked":
+            self._claiming.run(self._pipeline(), self._concurrency.slots)
         self._show()
         if not self._has_shown:
             self._observe(self.state)  # nothing was left to do; the views are made all the same
@@ -105,7 +110,7 @@ class Controller:
         """Mutate and evaluate children side by side, then tell them in slot order."""
         outcomes = {result.child_id: result for result in self.steps.on_disk(generation)}
         missing = [asked for asked in generation if asked.child_id not in outcomes]
-        pipeline = Pipeline(self.steps, self.executor, self._mutators, in_order=True)
+        pipeline = self._pipeline()
         pipeline.claimed.update(claimed_by(outcomes.values()))
         for asked in missing:
             pipeline.add(asked)
@@ -115,35 +120,61 @@ class Controller:
         self._out_of_money = pipeline.purse.is_empty
         told = [asked for asked in generation if asked.child_id in outcomes]
         for asked in told:
-            self.steps.tell(asked, outcomes[asked.child_id])
+            self._tell_confirmed(asked, outcomes[asked.child_id], pipeline)
         ran = [outcomes[asked.child_id].evaluation for asked in missing if asked in told]
         self._watch(pipeline, ran)
+
+    def _tell_confirmed(self, asked: Asked, result: Result, pipeline: Pipeline) -> None:
+        """Tell a child once its gain is more than chance; nothing else runs meanwhile."""
+        confirm = Confirm(self.steps, self.budget)
+        confirm.add(asked, result)
+        while confirm:
+            if (due := confirm.due()) is not None:
+                self.steps.tell(*due)
+                return
+            self._repeat(confirm, pipeline)
+            for _ in pipeline.finished(self._concurrency.slots):
+                raise AssertionError("only further runs are under way")
+
+    def _repeat(self, confirm: Confirm, pipeline: Pipeline) -> None:
+        """Take in the further runs that ended, and start those that are needed."""
+        for pending, evaluation in pipeline.repeated():
+            confirm.take(pending, evaluation)
+        for pending in confirm.orders():
+            pipeline.repeat(pending)
+
+    def _pipeline(self) -> Pipeline:
+        in_order = self.settings.evolution.schedule == "generational"
+        return Pipeline(self.steps, self.executor, self._mutators, in_order=in_order)
 
     # -- async: a free slot is refilled at once ----------------------------------------------------
 
     def _async(self) -> Stop:
         """Keep every slot busy; children are told as they finish."""
-        pipeline = Pipeline(self.steps, self.executor, self._mutators, in_order=False)
-        self._take_up(pipeline)
+        pipeline = self._pipeline()
+        confirm = Confirm(self.steps, self.budget)
+        self._take_up(pipeline, confirm)
         recent: list[Evaluation] = []
         stop: Stop | None = None
-        while stop is None or pipeline:
+        while stop is None or pipeline or confirm:
             stop = stop or self._fill(pipeline)
             self._out_of_money = pipeline.purse.is_empty
             for asked, result in pipeline.finished(self._concurrency.slots):
                 self._ahead.note(result)
                 recent.append(result.evaluation)
-                self._tell_one(pipeline, asked, result, recent)
+                confirm.add(asked, result)
+            while (due := confirm.due()) is not None:
+                self._tell_one(pipeline, *due, recent)
+            self._repeat(confirm, pipeline)
         return stop
 
-    def _take_up(self, pipeline: Pipeline) -> None:
+    def _take_up(self, pipeline: Pipeline, confirm: Confirm) -> None:
         """Go on with children of an earlier session: tell what is finished, redo the rest."""
         left = list(self.state.asked.values())
         outcomes = {result.child_id: result for result in self.steps.on_disk(left)}
         for asked in left:
             if asked.child_id in outcomes:
-                self.steps.tell(asked, outcomes[asked.child_id])
-                self.steps.migrate_if_due()
+                confirm.add(asked, outcomes[asked.child_id])
         for asked in left:
             if asked.child_id not in outcomes:
                 pipeline.add(asked)

@@ -80,6 +80,7 @@ class Pipeline:
         self._proposing: dict[str, tuple[Try, Future[Mutation | MutatorFailure]]] = {}
         self._tries: dict[str, Try] = {}
         self._ready: deque[Pending] = deque()
+        self._repeated: deque[tuple[Pending, Evaluation]] = deque()
         self._finished: deque[tuple[Asked, Result]] = deque()
         self.claimed: dict[str, str] = {}
         self.purse = Purse(settings, steps.state)
@@ -87,7 +88,9 @@ class Pipeline:
 
     def __bool__(self) -> bool:
         """Whether any child has not been handed out as finished."""
-        return bool(self._proposing or self._ready or self.flight or self._finished)
+        return bool(
+            self._proposing or self._ready or self.flight or self._finished or self._repeated
+        )
 
     @property
     def proposing(self) -> int:
@@ -105,6 +108,15 @@ class Pipeline:
             asked = self._steps.again(asked)
         self._propose(Try(asked))
 
+    def repeat(self, pending: Pending) -> None:
+        """Run a program once more, before any new child: others wait for what it gives."""
+        self._ready.appendleft(pending)
+
+    def repeated(self) -> Iterator[tuple[Pending, Evaluation]]:
+        """Yield the further runs that ended."""
+        while self._repeated:
+            yield self._repeated.popleft()
+
     def finished(self, slots: int) -> Iterator[tuple[Asked, Result]]:
         """Yield children whose result is durable; waits a moment if nothing happened.
 
@@ -119,7 +131,10 @@ class Pipeline:
         self._submit(slots)
         if self.flight:
             for pending, evaluation in self.flight.ended(self._tick()):
-                self._evaluated(pending, self._steps.believed(pending, evaluation))
+                if pending.repeat is not None:
+                    self._repeated.append((pending, evaluation))
+                else:
+                    self._evaluated(pending, self._steps.believed(pending, evaluation))
         elif self._proposing and not self._finished:
             wait(self._awaited(), timeout=_TICK_S, return_when=FIRST_COMPLETED)
         while self._finished:
@@ -218,12 +233,17 @@ class Pipeline:
             self.claimed.pop(pending.digest, None)
             return
         whole = replace(evaluation, charge=attempt.charge, seconds=attempt.seconds)
-        self._finish(attempt, pending.mutation, pending.digest, whole)
+        self._finish(attempt, pending.mutation, pending.digest, whole, pending.chance)
 
     def _finish(
-        self, attempt: Try, mutation: Mutation, digest: str | None, evaluation: Evaluation
+        self,
+        attempt: Try,
+        mutation: Mutation,
+        digest: str | None,
+        evaluation: Evaluation,
+        chance: str = "",
     ) -> None:
-        result = self._steps.finish(attempt.asked, mutation, digest, evaluation)
+        result = self._steps.finish(attempt.asked, mutation, digest, evaluation, chance)
         cost = mutation.usage.cost_usd if mutation.usage is not None else None
         self.purse.settle(attempt.asked.child_id, cost or 0.0)
         self._finished.append((attempt.asked, result))

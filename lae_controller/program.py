@@ -301,6 +301,7 @@ class Elite:
         fitness: larger is better.
         metric: the same in the user's own direction.
         metrics: the further metrics by name, in the user's own directions.
+        runs: fitness on each training seed, first seed first; empty if only the mean is known.
     """
 
     child_id: str
@@ -309,6 +310,17 @@ class Elite:
     metric: float
     measures: Measures
     metrics: Mapping[str, float] = field(default_factory=dict)
+    runs: tuple[float, ...] = ()
+
+    def beats(self, other: Elite) -> bool:
+        """Say whether this one is better on the seeds that both were run on.
+
+        Means over different seeds would compare luck with luck.
+        """
+        paired = min(len(self.runs), len(other.runs))
+        if not paired:
+            return self.fitness > other.fitness
+        return sum(self.runs[:paired]) > sum(other.runs[:paired])
 
 
 Cell = tuple[int, int]

@@ -26,6 +26,7 @@ class Result:
 
     Attributes:
         digest: normal form of its code; None if its change never applied.
+        chance: a source of chance that its change brings in; empty if it brings in none.
     """
 
     child_id: str
@@ -37,6 +38,7 @@ class Result:
     digest: str | None
     evaluation: Evaluation
     usage: Usage | None = None
+    chance: str = ""
     promise: float | None = None
 
 
@@ -75,6 +77,7 @@ def to_json(result: Result) -> dict[str, Any]:
             "intervention": result.intervention.value,
             "operator": result.operator,
             "usage": encode(result.usage),
+            "chance": result.chance,
             "promise": result.promise,
         },
     }
@@ -102,6 +105,7 @@ def read(lae_dir: Path, child_id: str) -> Result | None:
         operator=extra.get("operator", "-"),
         digest=extra.get("digest"),
         usage=decode(Usage, extra["usage"]) if extra.get("usage") else None,
+        chance=extra.get("chance", ""),
         promise=extra.get("promise"),
         evaluation=Evaluation(
             status=Status(value["status"]),

@@ -7,13 +7,14 @@ events go through the same ``apply``, which is why there is no other checkpoint 
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from lae_controller.codec import decode, encode
 from lae_controller.ledger import Event, HistoryRow
 from lae_controller.mutators.credit import OperatorCredits
+from lae_controller.noise import Noise, mean_of, pooled
 from lae_controller.program import (
     Cell,
     Elite,
@@ -24,6 +25,7 @@ from lae_controller.program import (
     Status,
     Usage,
     child_id,
+    is_baseline,
     parse_child_id,
 )
 from lae_controller.search import Search
@@ -115,6 +117,8 @@ class RunState:
         self.last_stop: str | None = None
         self.suspects: dict[str, Record] = {}
         self.told: dict[str, Told] = {}
+        self.repeats: dict[str, tuple[float, ...]] = {}
+        self.claims: dict[str, list[tuple[float, float]]] = {}
         self._tried: dict[str, deque[Tried]] = {}
         self._credits = OperatorCredits()
         self._kinds = OperatorCredits()
@@ -132,6 +136,8 @@ class RunState:
             "migrate": self._on_migrate,
             "concurrency": self._on_concurrency,
             "accept": self._on_accept,
+            "rerun": self._on_rerun,
+            "claim": self._on_claim,
             "stop": self._on_stop,
             "restored": self._on_restored,
         }[event["event"]]
@@ -162,6 +168,26 @@ class RunState:
         placement = self.search.accept(child_id)
         self.suspects.pop(child_id, None)
         return placement, {"event": "accept", "child_id": child_id}
+
+    def rerun(
+        self, child_id: str, repeats: Sequence[float], charge: float, seconds: float
+    ) -> Event:
+        """Take in a further run of a told program and return its event; see ``Steps.rerun``."""
+        event = {
+            "event": "rerun",
+            "child_id": child_id,
+            "repeats": list(repeats),
+            "charge": charge,
+            "seconds": seconds,
+        }
+        self._on_rerun(event)
+        return event
+
+    def claim(self, child_id: str, pair: tuple[float, float], charge: float) -> Event:
+        """Take in the metric of a program and of the baseline on a fresh seed."""
+        event = {"event": "claim", "child_id": child_id, "pair": list(pair), "charge": charge}
+        self._on_claim(event)
+        return event
 
     # -- what the loop asks ------------------------------------------------------------------
 
@@ -194,6 +220,15 @@ class RunState:
             child_id(gen, self.search.island_of_ordinal(self.ordinal + slot - first), slot)
             for slot in range(first, end)
         ]
+
+    @property
+    def noise(self) -> Noise:
+        """How much runs of one program differ, pooled over all that were run more than once."""
+        return pooled(
+            repeats
+            for child, repeats in self.repeats.items()
+            if not is_baseline(child) or parse_child_id(child)[1] == 0
+        )
 
     def tried(self, parent_id: str) -> tuple[Tried, ...]:
         """Return the latest children of a parent, oldest first."""
@@ -242,6 +277,8 @@ class RunState:
         self.told[record.child_id] = Told(
             record.summary, record.smoke_metric, record.metric, record.params, record.warnings
         )
+        if len(record.repeats) > 1:
+            self.repeats[record.child_id] = record.repeats
         if record.digest is not None:
             self.known.setdefault(record.digest, record.child_id)
         self.rows.append(_row(record, placement))
@@ -300,6 +337,20 @@ class RunState:
     def _on_accept(self, event: Event) -> None:
         self.search.accept(event["child_id"])
         self.suspects.pop(event["child_id"], None)
+
+    def _on_rerun(self, event: Event) -> None:
+        child, repeats = event["child_id"], tuple(event["repeats"])
+        self.spent += event["charge"]
+        if not repeats:
+            self.search.withdraw(child)
+            return
+        self.repeats[child] = repeats
+        self.search.revise(child, mean_of(repeats), repeats)
+
+    def _on_claim(self, event: Event) -> None:
+        mine, base = event["pair"]
+        self.claims.setdefault(event["child_id"], []).append((mine, base))
+        self.spent += event["charge"]
 
     def _on_stop(self, event: Event) -> None:
         self.last_stop = event["reason"]

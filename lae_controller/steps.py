@@ -7,19 +7,20 @@ from __future__ import annotations
 
 import time
 from collections import ChainMap
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 
 from lae_controller import results
 from lae_controller.children import DuplicateError
 from lae_controller.errors import ChildError
-from lae_controller.evaluators.cascade import Job
-from lae_controller.inflight import Pending, held_back
+from lae_controller.evaluators.cascade import Job, Plan
+from lae_controller.inflight import Pending, Repeat, held_back
 from lae_controller.niches import PARAMS_ASSUMED, complexity, diversity
 from lae_controller.parts import Core
 from lae_controller.products import Products
 from lae_controller.program import (
+    Elite,
     Evaluation,
     Intervention,
     Measures,
@@ -33,6 +34,7 @@ from lae_controller.program import (
 from lae_controller.results import Result
 from lae_controller.resume import archive_rows
 from lae_controller.sandbox.proof import looks_shadowed
+from lae_controller.search.elites import elite_of
 from lae_controller.state import Asked, Lease, ask_event
 from lae_controller.task import Mutation
 
@@ -157,23 +159,32 @@ class Steps:
             return Unfit(error.digest, never_ran(error))
         except ChildError as error:
             return Unfit(None, never_ran(error))
-        return Pending(asked, mutation, frozen.digest, frozen.suspect)
+        return Pending(asked, mutation, frozen.digest, frozen.suspect, frozen.chance)
 
     # -- evaluate ----------------------------------------------------------------------------
 
     def job(self, pending: Pending) -> Job:
         """Return what an executor needs to evaluate a frozen child."""
-        asked = pending.asked
-        parent = self.state.told[asked.parent_id or ""]
+        asked, plan, gate = pending.asked, self.plan, None
+        if pending.repeat is None:
+            gate = self.state.told[asked.parent_id or ""].smoke_metric
+        else:
+            plan = self.repeating(pending.repeat)
         return Job(
             child_id=asked.child_id,
             attempt=asked.attempt,
             program=self.children.directory(asked.child_id),
             digest=pending.digest,
             folder=self.settings.lae_dir / "runs" / asked.child_id,
-            plan=self.plan,
-            parent_smoke=parent.smoke_metric,
+            plan=plan,
+            parent_smoke=gate,
         )
+
+    def repeating(self, repeat: Repeat) -> Plan:
+        """Return the plan of one more full run."""
+        full = self.plan.full
+        stage = replace(full, name=repeat.name, seed=full.seed + repeat.offset)
+        return replace(self.plan, smoke=None, full=stage)
 
     def believed(self, pending: Pending, evaluation: Evaluation) -> Evaluation:
         """Return the evaluation as far as it can be believed.
@@ -209,7 +220,12 @@ class Steps:
         return not changed & set(evaluation.unseen)
 
     def finish(
-        self, asked: Asked, mutation: Mutation, digest: str | None, evaluation: Evaluation
+        self,
+        asked: Asked,
+        mutation: Mutation,
+        digest: str | None,
+        evaluation: Evaluation,
+        chance: str = "",
     ) -> Result:
         """Make a child's result durable; from here on it cannot be lost."""
         result = Result(
@@ -223,6 +239,7 @@ class Steps:
             evaluation=evaluation,
             usage=mutation.usage,
             promise=mutation.promise,
+            chance=chance,
         )
         results.write(self.settings.lae_dir, result)
         return result
@@ -233,6 +250,22 @@ class Steps:
             result = results.read(self.settings.lae_dir, asked.child_id)
             if result is not None:
                 yield result
+
+    def candidate(self, asked: Asked, result: Result) -> Elite | None:
+        """Return what a finished child would be in the archive; None if it cannot be placed."""
+        record = self._record(asked, result)
+        return None if record.reason else elite_of(record, self.settings.direction)
+
+    def rerun(self, child: str, repeats: Sequence[float], cost: Evaluation) -> None:
+        """Write down a further run of a program that was told, and let it count.
+
+        Args:
+            repeats: its metric on each seed, the new one last; empty if the new run failed, which
+                takes the program out of the archive.
+            cost: of the run.
+        """
+        self.ledger.append([self.state.rerun(child, repeats, cost.charge, cost.seconds)])
+        self.write_archive()
 
     # -- tell --------------------------------------------------------------------------------
 

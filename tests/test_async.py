@@ -96,10 +96,14 @@ def test_kill_dash_nine_loses_nothing(tmp_path: Path) -> None:
     project = asynchronous(tmp_path / "killed", f"isolation: none\nenv: {{COUNT_FILE: {count}}}\n")
     script = "import time\ntime.sleep(0.1)\n" + (project / "train.py").read_text()
     (project / "train.py").write_text(script)
+    history = project / "sandbox/lae/history.tsv"
     pauses = random.Random(5)
-    for _ in range(3):
+    for told in (2, 5, 9):
         victim = run(project)
-        time.sleep(pauses.uniform(0.8, 2.0))
+        while not history.exists() or len(history.read_text().splitlines()) <= told:
+            assert victim.poll() is None
+            time.sleep(0.02)
+        time.sleep(pauses.uniform(0.0, 0.3))
         victim.send_signal(signal.SIGKILL)
         victim.communicate()
     before = {row.child_id: row for row in state_of(project).rows}

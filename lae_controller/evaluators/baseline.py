@@ -17,6 +17,7 @@ from lae_controller.config import Gate, Settings
 from lae_controller.errors import ConfigError, LedgerError
 from lae_controller.evaluators import Stage
 from lae_controller.evaluators.cascade import Plan
+from lae_controller.noise import mean_of
 from lae_controller.program import Artifacts, Direction, Evaluation, Status, child_id
 from lae_controller.sandbox.snapshot import Snapshot
 
@@ -81,12 +82,11 @@ class Baseline:
 
     @property
     def metric(self) -> float:
-        """The run on the first seed, which is the one that every child is run on.
+        """The mean of its full runs.
 
-        Not the mean: a child without any effect would seem to gain whatever the first seed is
-        luckier than the others.
+        A child is compared with it on the seeds that both were run on, not with this mean.
         """
-        return self.metrics[0]
+        return mean_of(self.metrics)
 
     @property
     def spread(self) -> float | None:
@@ -126,7 +126,7 @@ class Baseline:
         steps = self.full_steps if counted else None
         full = Stage("full", settings.budget, seed, self.limit, steps, self.metric_lines)
         if _IS_TIME.search(settings.metric) and settings.direction is Direction.MINIMIZE:
-            full = replace(full, time_share=self.metric / max(self.full_seconds, 1e-6))
+            full = replace(full, time_share=self.metrics[0] / max(self.full_seconds, 1e-6))
         return Plan(
             smoke=smoke,
             full=full,

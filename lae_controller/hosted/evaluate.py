@@ -220,7 +220,7 @@ def _carry_out(view: Core, asked: Asked, lifelines: Lifelines) -> Result:
             executor.close()
     believed = steps.believed(pending, evaluation)
     whole = _with_earlier(view.children.folder(asked.child_id), believed)
-    return steps.finish(asked, mutation, pending.digest, whole)
+    return steps.finish(asked, mutation, pending.digest, whole, pending.chance)
 
 
 def _proposed(view: Core, asked: Asked) -> Mutation:

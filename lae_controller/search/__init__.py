@@ -133,6 +133,23 @@ class Search(Protocol):
         """
         ...
 
+    def rivals(self, island: int, elite: Elite) -> list[Elite]:
+        """Return the placed programs that a program not yet told would have to beat."""
+        ...
+
+    def revise(self, child_id: str, metric: float, repeats: Sequence[float]) -> None:
+        """Take in further runs of a program; one that is placed nowhere any more is passed over.
+
+        Args:
+            metric: the mean over all its runs.
+            repeats: the metric on each training seed, first seed first.
+        """
+        ...
+
+    def withdraw(self, child_id: str) -> None:
+        """Take a program out of the archives, as its metric turned out not to hold."""
+        ...
+
     def migrates_after(self, gen: int) -> bool:
         """Return whether a migration is due once generation ``gen`` has been told."""
         ...

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 from lae_controller.program import Cell, Elite, Measures
 from lae_controller.search import ArchiveStats
-from lae_controller.search.elites import rank_key
+from lae_controller.search.elites import comes_first, rank_key, same_program
 
 
 class Archive:
@@ -52,12 +52,22 @@ class Archive:
         It does not stay either if it is the one that the limit costs its place.
         """
         holder = self._cells.get(cell)
-        if holder is not None and elite.fitness <= holder.fitness:
+        if holder is not None and not elite.beats(holder):
             return False
         self._cells[cell] = elite
         if len(self._cells) > self._limit:
             self._drop_worst()
         return self._cells.get(cell) is elite
+
+    def revise(self, child_id: str, become: Callable[[Elite], Elite | None]) -> None:
+        """Let the elites of one program become another value, or none, where they stand."""
+        for cell, elite in list(self._cells.items()):
+            if same_program(elite.child_id, child_id):
+                changed = become(elite)
+                if changed is None:
+                    del self._cells[cell]
+                else:
+                    self._cells[cell] = changed
 
     def rebin(self, cell_of: Callable[[Measures], Cell]) -> None:
         """Move every elite to its cell under new edges; of two in one cell the better stays."""
@@ -66,7 +76,7 @@ class Archive:
         for elite in elites:
             cell = cell_of(elite.measures)
             holder = self._cells.get(cell)
-            if holder is None or rank_key(elite) < rank_key(holder):
+            if holder is None or comes_first(elite, holder):
                 self._cells[cell] = elite
 
     def _drop_worst(self) -> None:

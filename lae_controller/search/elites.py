@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
+from dataclasses import replace
 from functools import lru_cache
 
 from lae_controller.errors import ConfigError
@@ -20,6 +21,13 @@ RankKey = tuple[float, tuple[int, int, int]]
 def rank_key(elite: Elite) -> RankKey:
     """Return the place of an elite among others."""
     return -elite.fitness, id_key(elite.child_id)
+
+
+def comes_first(elite: Elite, other: Elite) -> bool:
+    """Say whether an elite is better, or as good and the earlier of the two."""
+    if elite.beats(other):
+        return True
+    return not other.beats(elite) and rank_key(elite) < rank_key(other)
 
 
 def usable_metric(record: Record) -> float | None:
@@ -41,7 +49,19 @@ def elite_of(record: Record, direction: Direction) -> Elite | None:
         metric,
         record.measures,
         record.metrics,
+        tuple(direction.fitness(run) for run in record.repeats),
     )
+
+
+def revised(elite: Elite, metric: float, repeats: Iterable[float], direction: Direction) -> Elite:
+    """Return an elite after further runs.
+
+    Args:
+        metric: the mean of all of them.
+        repeats: the metric on each seed.
+    """
+    runs = tuple(direction.fitness(run) for run in repeats)
+    return replace(elite, metric=metric, fitness=direction.fitness(metric), runs=runs)
 
 
 def is_baseline(child_id: str) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from lae_controller.program import (
     Cell,
@@ -17,7 +17,16 @@ from lae_controller.program import (
 )
 from lae_controller.search import ArchiveStats, Move, SearchSettings
 from lae_controller.search.archive import Archive, stats_of
-from lae_controller.search.elites import Suspects, elite_of, inspirations, is_baseline, rank_key
+from lae_controller.search.elites import (
+    Suspects,
+    comes_first,
+    elite_of,
+    inspirations,
+    is_baseline,
+    rank_key,
+    revised,
+    same_program,
+)
 from lae_controller.search.niche import Grid
 from lae_controller.search.pareto import ParetoFront
 from lae_controller.search.selection import NUM_LEADERS, Choice, Mode, Progress, choose_parent
@@ -88,6 +97,34 @@ class Islands:
         """Place a suspect on its island, under the present edges and by the usual rule."""
         elite, record = self._suspects.release(child_id)
         return self._place(record.island, elite)
+
+    def rivals(self, island: int, elite: Elite) -> list[Elite]:
+        """Return whom a program would displace: the holder of its cell, and the global best."""
+        holder = self._islands[island].get(self._grid.cell_of(elite.measures))
+        rivals = [holder] if holder is not None else []
+        if self._best is not None and all(rival != self._best for rival in rivals):
+            rivals.append(self._best)
+        return rivals
+
+    def revise(self, child_id: str, metric: float, repeats: Sequence[float]) -> None:
+        """Take in further runs of a placed program, on whatever islands it stands."""
+        self._change(child_id, lambda old: revised(old, metric, repeats, self._direction))
+
+    def withdraw(self, child_id: str) -> None:
+        """Take a placed program out of all maps."""
+        self._change(child_id, lambda _: None)
+
+    def _change(self, child_id: str, become: Callable[[Elite], Elite | None]) -> None:
+        for archive in self._islands:
+            archive.revise(child_id, become)
+        best, self._best = self._best, None
+        if best is not None:
+            kept = become(best) if same_program(best.child_id, child_id) else best
+            self._best = _champion(self._everyone(), kept)
+        self._front.revise(child_id, become)
+
+    def _everyone(self) -> list[Elite]:
+        return [elite for archive in self._islands for _, elite in archive.items()]
 
     def migrates_after(self, gen: int) -> bool:
         """Return whether a migration is due once generation ``gen`` has been told."""
@@ -172,7 +209,7 @@ class Islands:
     def _choice(self, island: int) -> Choice:
         if self._best is None:
             raise ValueError("no program was placed yet; expected the baseline to be told first")
-        elites = {e.child_id: e for archive in self._islands for _, e in archive.items()}
+        elites = {elite.child_id: elite for elite in self._everyone()}
         elites[self._best.child_id] = self._best
         return Choice(
             island=self._islands[island].ranked(),
@@ -205,7 +242,8 @@ class Islands:
         empty = self._islands[island].get(cell) is None
         kept = self._enter(island, cell, elite)
         if kept:
-            self._best = min([elite, self._best or elite], key=rank_key)
+            if self._best is None or comes_first(elite, self._best):
+                self._best = elite
             self._progress.placed(self._best.fitness, new_cell=empty)
         return Placement(kept, cell)
 
@@ -218,3 +256,11 @@ class Islands:
         if kept:
             self._grid.note(elite.measures, cell)
         return kept
+
+
+def _champion(elites: list[Elite], best: Elite | None) -> Elite | None:
+    """Return who is best when each is compared, best mean first, on the seeds both know."""
+    for elite in sorted(elites, key=rank_key):
+        if best is None or comes_first(elite, best):
+            best = elite
+    return best

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import random
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from lae_controller.program import Direction, Elite
 from lae_controller.search.elites import rank_key, same_program
@@ -50,6 +50,15 @@ class ParetoFront:
         self._members[elite.child_id] = (point, elite)
         if len(self._members) > self._limit:
             self._drop_most_crowded()
+
+    def revise(self, child_id: str, become: Callable[[Elite], Elite | None]) -> None:
+        """Let a program of the front become another value, or leave it."""
+        for elite in self.elites():
+            if same_program(elite.child_id, child_id):
+                del self._members[elite.child_id]
+                changed = become(elite)
+                if changed is not None:
+                    self.add(changed)
 
     def elites(self) -> list[Elite]:
         """Return its programs, the best by the main metric first, ties by id."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import insort
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from operator import itemgetter
 
 from lae_controller.program import (
@@ -27,6 +27,7 @@ from lae_controller.search.elites import (
     id_key,
     inspirations,
     rank_key,
+    revised,
     usable_metric,
 )
 from lae_controller.search.pareto import ParetoFront
@@ -101,6 +102,36 @@ class Puct:
         """Make a node of a child that was held back."""
         elite, record = self._suspects.release(child_id)
         return self._place(elite, record.promise)
+
+    def rivals(self, island: int, elite: Elite) -> list[Elite]:  # noqa: ARG002
+        """Return the best node: every other only gains a neighbour."""
+        best = self.global_best()
+        return [best] if best is not None else []
+
+    def revise(self, child_id: str, metric: float, repeats: Sequence[float]) -> None:
+        """Take in further runs of a node, whether or not the archive holds it."""
+        if child_id not in self._tree:
+            return
+        fitness = self._direction.fitness(metric)
+        self._tree.revise(child_id, (-fitness, id_key(child_id)))
+        self._change(child_id, lambda old: revised(old, metric, repeats, self._direction))
+
+    def withdraw(self, child_id: str) -> None:
+        """Take a node out; it is expanded no more."""
+        if child_id in self._tree:
+            self._tree.withdraw(child_id)
+            self._change(child_id, lambda _: None)
+
+    def _change(self, child_id: str, become: Callable[[Elite], Elite | None]) -> None:
+        """Change what the archive and the front hold of a program."""
+        for place, (_, elite) in enumerate(self._archive):
+            if elite.child_id == child_id:
+                del self._archive[place]
+                changed = become(elite)
+                if changed is not None:
+                    insort(self._archive, (rank_key(changed), changed), key=itemgetter(0))
+                break
+        self._front.revise(child_id, become)
 
     def migrates_after(self, gen: int) -> bool:  # noqa: ARG002
         """Return False: there is nowhere to migrate to."""

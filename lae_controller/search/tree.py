@@ -67,6 +67,25 @@ class Tree:
         insort(self._order, key)
         insort(self._groups.setdefault((0, node.rating), []), (key, child_id))
 
+    def revise(self, child_id: str, key: RankKey) -> None:
+        """Give a node another place among the others."""
+        node = self._nodes[child_id]
+        group = self._groups[node.visits, node.rating]
+        del group[bisect_left(group, (node.key, child_id))]
+        del self._order[bisect_left(self._order, node.key)]
+        node.key = key
+        insort(group, (key, child_id))
+        insort(self._order, key)
+
+    def withdraw(self, child_id: str) -> None:
+        """Take a node out: it is expanded no more; its visits stay counted in the total."""
+        node = self._nodes.pop(child_id)
+        group = self._groups[node.visits, node.rating]
+        del group[bisect_left(group, (node.key, child_id))]
+        if not group:
+            del self._groups[node.visits, node.rating]
+        del self._order[bisect_left(self._order, node.key)]
+
     def visit(self, child_id: str) -> None:
         """Count a told child for the node it was made from, whatever became of it."""
         self._visits += 1

@@ -70,29 +70,49 @@ def synthesis(summary: Summary, baseline: Baseline, settings: Settings) -> str:
 
 def _headline(summary: Summary, baseline: Baseline, settings: Settings) -> list[str]:
     best = summary.best
-    noise = _noise(baseline)
+    noise = _noise(baseline, seeded=summary.seeded)
     start = f"Baseline: {short(baseline.metric)} ({noise})."
     if best is None:
         return [start]
     if best.elite.parent_id is None:
         return [start, "No child is better than the baseline so far."]
     gain = best.elite.metric - baseline.metric
+    runs = max(1, len(best.elite.runs))
     return [
         f"Global best: **{short(best.elite.metric)}** by {best.elite.child_id} "
-        f"({signed(gain)} against the baseline, one run): {best.summary}",
+        f"({signed(gain)} against the baseline, {runs} run{'s' if runs > 1 else ''}): "
+        f"{best.summary}",
+        *verdict(summary),
         f"Its program: `{settings.sandbox_root}/lae/programs/{best.elite.child_id}`",
         start,
     ]
 
 
-def _noise(baseline: Baseline) -> str:
+def verdict(summary: Summary) -> list[str]:
+    """Say how far the gain of the best program can be believed."""
+    found, noise = summary.claim, summary.noise
+    if found is not None:
+        seeds = f"{found.pairs} fresh seed{'s' if found.pairs > 1 else ''}"
+        size = f"{signed(found.gain)} ± {short(found.error)} on {seeds}"
+        if found.holds:
+            return [f"Confirmed: {size} that the search never saw."]
+        return [f"No improvement beyond noise: {size} that the search never saw."]
+    if noise.sigma is None:
+        return ["Noise was not measured (confirm.baseline_runs is 1): the gain may be luck."]
+    if noise.is_real:
+        return ["Not confirmed on fresh seeds yet: the gain may still be luck."]
+    if not summary.seeded:
+        return ["Its spread over seeds was not measured: the project takes no seed (seed_key)."]
+    return []
+
+
+def _noise(baseline: Baseline, *, seeded: bool) -> str:
     if baseline.spread is None:
         return "one run; noise not measured"
     runs = f"{len(baseline.metrics)} runs"
     if baseline.spread == 0.0:
-        return f"{runs}, no spread: deterministic"
-    mean = statistics.fmean(baseline.metrics)
-    return f"{runs}: mean {short(mean)}, spread {short(baseline.spread)}; less may be luck"
+        return f"{runs}, no spread" + (": deterministic" if seeded else ", no seed to vary")
+    return f"mean of {runs}, spread {short(baseline.spread)}; less may be luck"
 
 
 def _coverage(summary: Summary) -> list[str]:
@@ -106,13 +126,15 @@ def _coverage(summary: Summary) -> list[str]:
 
 
 def _archive(summary: Summary) -> list[str]:
-    rows = [_row(rank, placed) for rank, placed in enumerate(summary.placed[:_ROWS], start=1)]
-    lines = table(["rank", "metric", "child", "island", "cell", "where", "change"], rows)
+    rows = [
+        _row(rank, placed, summary) for rank, placed in enumerate(summary.placed[:_ROWS], start=1)
+    ]
+    lines = table(["rank", "metric", "n", "±", "child", "island", "cell", "where", "change"], rows)
     rest = len(summary.placed) - _ROWS
     return [*lines, "", f"… and {rest} more in archive.tsv."] if rest > 0 else lines
 
 
-def _row(rank: int, placed: Placed) -> list[str]:
+def _row(rank: int, placed: Placed, summary: Summary) -> list[str]:
     elite = placed.elite
     change = (placed.summary or "the baseline").replace("|", "/")[:80]
     if placed.warnings:
@@ -120,12 +142,18 @@ def _row(rank: int, placed: Placed) -> list[str]:
     return [
         str(rank),
         short(elite.metric),
+        str(max(1, len(elite.runs))),
+        _spread(summary.runs.get(elite.child_id, ())),
         elite.child_id,
         str(placed.island),
         _cell(placed.cell),
         where_text(elite),
         change,
     ]
+
+
+def _spread(runs: tuple[float, ...]) -> str:
+    return short(statistics.stdev(runs)) if len(runs) > 1 else "-"
 
 
 def _cell(cell: Cell | None) -> str:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from lae_controller.budget import Budget
 from lae_controller.config import Settings
 from lae_controller.evaluators.baseline import Baseline, is_forced
+from lae_controller.noise import Claim, Noise, claim
 from lae_controller.program import Cell, Elite, sort_key
 from lae_controller.state import RunState, Told
 
@@ -40,6 +42,10 @@ class Summary:
         tiers: how many children ran in each tier of isolation.
         forced: whether a refusal of ``check`` was overruled.
         spent, total, reserve: full runs; total is None if the budget is a time.
+        noise: how much runs of one program differ.
+        seeded: whether runs of one program get different training seeds.
+        claim: what fresh seeds say of the best program; None if it was not run on any.
+        runs: metric on each seed of the programs that were run more than once.
     """
 
     best: Placed | None
@@ -62,6 +68,10 @@ class Summary:
     reserve: float
     elapsed: float
     mode: str
+    noise: Noise
+    seeded: bool
+    claim: Claim | None
+    runs: Mapping[str, tuple[float, ...]]
 
 
 def summarise(settings: Settings, baseline: Baseline, state: RunState) -> Summary:
@@ -99,7 +109,20 @@ def summarise(settings: Settings, baseline: Baseline, state: RunState) -> Summar
         reserve=budget.reserve,
         elapsed=state.elapsed,
         mode=state.search.mode(),
+        noise=state.noise,
+        seeded=settings.seed_key is not None or "{seed}" in settings.run_cmd,
+        claim=_claim(settings, state),
+        runs=state.repeats,
     )
+
+
+def _claim(settings: Settings, state: RunState) -> Claim | None:
+    """Return what fresh seeds say of the best program; None if it was not run on any."""
+    best = state.search.global_best()
+    if best is None:
+        return None
+    pairs = state.claims.get(best.child_id, [])
+    return claim(best.child_id, pairs, state.noise, settings.direction.fitness(1.0))
 
 
 def _places(settings: Settings) -> int:

@@ -181,7 +181,9 @@ def test_evaluation_outlives_its_caller(tmp_path: Path) -> None:
     assert "import model" in text
     loop = load(project)
     (task,) = loop.ask(1).tasks
-    edit(task, "RATE = 0.5", "RATE = 0.3\nimport time\ntime.sleep(0.9)")
+    gate = tmp_path / "gate"
+    wait = f"import os, time\nwhile not os.path.exists({str(gate)!r}):\n    time.sleep(0.02)"
+    edit(task, "RATE = 0.5", f"RATE = 0.3\n{wait}")
     words = [sys.executable, "-m", "lae_controller", "evaluate", task.child_id]
     caller = subprocess.Popen([*words, "--run", str(project)], start_new_session=True)
     while not (lae(project) / "runs" / task.child_id).exists():
@@ -191,6 +193,7 @@ def test_evaluation_outlives_its_caller(tmp_path: Path) -> None:
     waiting = command("evaluate", task.child_id, "--run", str(project), "--wait", "0.05")
     assert (waiting.returncode, waiting.stdout) == (7, "")
     assert "still runs" in waiting.stderr
+    gate.touch()
     last = command("evaluate", task.child_id, "--run", str(project), "--json")
     assert json.loads(last.stdout)["status"] == "evaluated"
 

@@ -1,0 +1,78 @@
+"""Changes that bring in chance which no seed controls: such a score may be one lucky draw."""
+
+from __future__ import annotations
+
+import ast
+from collections import Counter
+from collections.abc import Iterator
+
+from lae_controller.change.syntax import parse_python
+from lae_controller.program import Files
+
+_SOURCES = frozenset(
+    {
+        "urandom",
+        "SystemRandom",
+        "getrandbits",
+        "token_bytes",
+        "token_hex",
+        "randbelow",
+        "uuid1",
+        "uuid4",
+        "time",
+        "time_ns",
+        "perf_counter",
+        "perf_counter_ns",
+        "monotonic",
+        "monotonic_ns",
+        "process_time",
+        "now",
+        "utcnow",
+        "getpid",
+        "hash",
+        "id",
+    }
+)
+_SEEDED = frozenset({"seed", "default_rng", "RandomState", "SeedSequence", "Random", "Generator"})
+"""Calls that take a seed, and draw one from the system if they get none."""
+
+
+def adds_chance(before: Files, after: Files) -> str:
+    """Return which source of chance a change brings in; empty if it brings in none.
+
+    Clocks, process ids, the system's own random bytes, and generators made without a seed.
+    """
+    for path in sorted(after):
+        if before.get(path) == after[path] or not path.endswith(".py"):
+            continue
+        known = Counter(name for _, name in _sources(before.get(path, "")))
+        for line, name in _sources(after[path]):
+            known[name] -= 1
+            if known[name] < 0:
+                return f"{path}:{line}: {name} draws on chance that no seed controls"
+    return ""
+
+
+def _sources(text: str) -> Iterator[tuple[int, str]]:
+    try:
+        tree = parse_python(text)
+    except SyntaxError:
+        return
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.Call):
+            continue
+        name = _called(node.func)
+        unseeded = name in _SEEDED and not node.args and not node.keywords
+        if name in _SOURCES or unseeded or (name in _SEEDED and _is_none(node)):
+            yield node.lineno, ast.unparse(node.func)
+
+
+def _called(function: ast.expr) -> str:
+    if isinstance(function, ast.Attribute):
+        return function.attr
+    return function.id if isinstance(function, ast.Name) else ""
+
+
+def _is_none(node: ast.Call) -> bool:
+    values = [*node.args, *(keyword.value for keyword in node.keywords)]
+    return any(isinstance(value, ast.Constant) and value.value is None for value in values)

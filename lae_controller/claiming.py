@@ -1,0 +1,80 @@
+"""The claim at the end: the best program against the baseline on seeds that nobody searched on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from lae_controller.budget import Budget
+from lae_controller.confirm import repeat_of
+from lae_controller.evaluators.baseline import BASELINE_ID
+from lae_controller.files import remove_tree
+from lae_controller.inflight import Repeat
+from lae_controller.pipeline import Pipeline
+from lae_controller.program import Elite, Evaluation
+from lae_controller.steps import Steps
+
+Say = Callable[[str], None]
+
+FRESH = 1000
+"""Offset of the first seed that is kept for claims."""
+
+
+class Claiming:
+    """Spends what was kept in reserve on fresh runs of the best program and of the baseline."""
+
+    def __init__(self, steps: Steps, budget: Budget, say: Say) -> None:
+        self._steps = steps
+        self._budget = budget
+        self._say = say
+
+    def run(self, pipeline: Pipeline, slots: int) -> None:
+        """Run as many pairs as the rest of the budget gives; nothing, if there is no noise.
+
+        A best program that fails on a fresh seed leaves the archive, and the next one is run.
+        """
+        while (best := self._to_claim()) is not None:
+            pairs = self._budget.pairs(self._steps.state, self._steps.elapsed())
+            if pairs < 1:
+                return
+            self._say(f"{best.child_id} and the baseline on {pairs} fresh seeds, for the claim")
+            self._claim(best.child_id, pairs, pipeline, slots)
+
+    def _to_claim(self) -> Elite | None:
+        state = self._steps.state
+        best = state.search.global_best()
+        if best is None or best.parent_id is None or not state.noise.is_real:
+            return None
+        return best
+
+    def _claim(self, child: str, pairs: int, pipeline: Pipeline, slots: int) -> None:
+        first = FRESH + sum(len(known) for known in self._steps.state.claims.values())
+        wanted = [Repeat(f"claim-{first + j - FRESH + 1}", first + j) for j in range(pairs)]
+        for repeat in reversed(wanted):
+            for program in (child, BASELINE_ID):
+                pipeline.repeat(repeat_of(self._steps, program, repeat))
+        found: dict[tuple[str, str], Evaluation] = {}
+        while pipeline:
+            for _ in pipeline.finished(slots):
+                raise AssertionError("only further runs are under way")
+            for pending, evaluation in pipeline.repeated():
+                if pending.repeat is not None:
+                    found[pending.asked.child_id, pending.repeat.name] = evaluation
+        for repeat in wanted:
+            self._note(child, found[child, repeat.name], found[BASELINE_ID, repeat.name])
+        for program in (child, BASELINE_ID):
+            remove_tree(self._steps.settings.lae_dir / "runs" / program)
+
+    def _note(self, child: str, mine: Evaluation, base: Evaluation) -> None:
+        charge = mine.charge + base.charge
+        if mine.metric is not None and base.metric is not None:
+            event = self._steps.state.claim(child, (mine.metric, base.metric), charge)
+            self._steps.ledger.append([event])
+            return
+        cost = Evaluation(mine.status, charge=charge, seconds=mine.seconds + base.seconds)
+        if mine.metric is None:
+            self._say(f"{child} failed on a fresh seed and leaves the archive: {mine.detail}")
+            self._steps.rerun(child, (), cost)
+        else:
+            self._say(f"the baseline failed on a fresh seed: {base.detail}")
+            runs = self._steps.state.repeats.get(BASELINE_ID, ())
+            self._steps.rerun(BASELINE_ID, runs, cost)

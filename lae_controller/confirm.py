@@ -1,0 +1,186 @@
+"""Finished children whose gain may be chance: run again on paired seeds before they are told.
+
+A challenger is compared with whom it would displace on the seeds that both were run on. While the
+difference is within the noise, whichever has fewer runs gets the next seed, until the difference
+decides or ``confirm.repeats`` are used up; then its sign does. Without noise nothing is repeated.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from lae_controller import results
+from lae_controller.budget import Budget
+from lae_controller.evaluators.baseline import BASELINE_ID
+from lae_controller.files import remove_tree
+from lae_controller.inflight import Pending, Repeat
+from lae_controller.noise import Noise, Verdict, mean_of
+from lae_controller.program import Elite, Evaluation, Reason, Status, is_baseline, parse_child_id
+from lae_controller.results import Result
+from lae_controller.state import Asked
+from lae_controller.steps import PROPOSED_NOTHING, Steps
+
+AGAIN = Repeat("again", 0)
+"""The first seed once more: what a program without chance must reproduce."""
+
+Run = tuple[str, Repeat]
+"""(program, which further run of it)."""
+
+
+class Confirm:
+    """Children that are finished and not yet told, and the runs they wait for."""
+
+    def __init__(self, steps: Steps, budget: Budget) -> None:
+        self._steps = steps
+        self._budget = budget
+        self._waiting: dict[str, tuple[Asked, Result]] = {}
+        self._needed: dict[str, list[Run]] = {}
+        self._ordered: set[Run] = set()
+        self._reproduced: set[str] = set()
+
+    def __bool__(self) -> bool:
+        """Whether any child waits to be told."""
+        return bool(self._waiting)
+
+    def add(self, asked: Asked, result: Result) -> None:
+        """Take in a finished child."""
+        self._waiting[asked.child_id] = (asked, result)
+
+    def due(self) -> tuple[Asked, Result] | None:
+        """Return the next child that waits for nothing, to be told at once; None if all wait."""
+        for child, (asked, result) in self._waiting.items():
+            if child not in self._needed:
+                self._needed[child] = self._needs(asked, result)
+            if not self._needed[child]:
+                del self._waiting[child]
+                self._needed.clear()  # what it displaces, others will no longer meet
+                return asked, result
+        return None
+
+    def orders(self) -> Iterator[Pending]:
+        """Yield the further runs that are needed and not under way."""
+        for needs in list(self._needed.values()):
+            for run in needs:
+                if run not in self._ordered:
+                    self._ordered.add(run)
+                    yield repeat_of(self._steps, *run)
+
+    def take(self, pending: Pending, evaluation: Evaluation) -> None:
+        """Take in a further run that ended."""
+        child, repeat = pending.asked.child_id, pending.repeat
+        if repeat is None:
+            raise ValueError(f"{child}: its evaluation is no further run")
+        self._ordered.discard((child, repeat))
+        self._needed.clear()
+        if child in self._waiting:
+            asked, result = self._waiting[child]
+            result = self._extended(result, repeat, evaluation)
+            results.write(self._steps.settings.lae_dir, result)
+            self._waiting[child] = (asked, result)
+            return
+        known = runs_of(self._steps, child)
+        repeats = () if evaluation.metric is None else (*known, evaluation.metric)
+        self._steps.rerun(child, repeats, evaluation)
+        remove_tree(self._steps.settings.lae_dir / "runs" / child)
+
+    # -- what a child still needs ------------------------------------------------------------
+
+    def _needs(self, asked: Asked, result: Result) -> list[Run]:
+        elite = self._steps.candidate(asked, result)
+        if elite is None or asked.parent_id is None:
+            return []
+        noise = self._steps.state.noise
+        _, island, _ = parse_child_id(asked.child_id)
+        rivals = self._steps.state.search.rivals(island, elite)
+        if rivals and noise.judge(elite.runs, rivals[0].runs) is Verdict.LOSES:
+            return []
+        needs = self._unproven(result, noise) or self._contest(elite, rivals, noise)
+        return needs if self._can_pay(len(needs)) else []
+
+    def _unproven(self, result: Result, noise: Noise) -> list[Run]:
+        """Return the run that shows whether a program with chance of its own reproduces."""
+        tamed = noise.sigma == 0.0 and result.chance and result.child_id not in self._reproduced
+        return [(result.child_id, AGAIN)] if tamed else []
+
+    def _contest(self, elite: Elite, rivals: list[Elite], noise: Noise) -> list[Run]:
+        for rival in rivals:
+            verdict = noise.judge(elite.runs, rival.runs)
+            if verdict is Verdict.LOSES:
+                return []
+            pairs = min(len(elite.runs), len(rival.runs))
+            if verdict is Verdict.OPEN and pairs <= self._steps.settings.confirm.repeats:
+                repeat = Repeat(f"full-{pairs + 1}", pairs)
+                return [
+                    (_program(each.child_id), repeat)
+                    for each in (elite, rival)
+                    if len(each.runs) <= pairs
+                ]
+        return []
+
+    def _can_pay(self, runs: int) -> bool:
+        state, waiting = self._steps.state, self._waiting.values()
+        finished = sum(result.evaluation.charge for _, result in waiting)
+        return self._budget.affords(
+            runs, state, self._steps.elapsed(), len(state.asked) - len(self._waiting), finished
+        )
+
+    # -- what a further run tells ------------------------------------------------------------
+
+    def _extended(self, result: Result, repeat: Repeat, run: Evaluation) -> Result:
+        """Return the result of a waiting child with one more run."""
+        evaluation = result.evaluation
+        evaluation = replace(
+            evaluation,
+            charge=evaluation.charge + run.charge,
+            seconds=evaluation.seconds + run.seconds,
+        )
+        if run.metric is None:
+            evaluation = replace(
+                evaluation,
+                status=Status.CRASH,
+                metric=None,
+                reason=run.reason,
+                detail=f"in a further run ({repeat.name}): {run.detail}",
+            )
+        elif repeat == AGAIN:
+            evaluation = self._compared(result, evaluation, run.metric)
+        else:
+            repeats = (*evaluation.repeats, run.metric)
+            evaluation = replace(evaluation, repeats=repeats, metric=mean_of(repeats))
+        return replace(result, evaluation=evaluation)
+
+    def _compared(self, result: Result, evaluation: Evaluation, again: float) -> Evaluation:
+        first = evaluation.repeats[0]
+        if again == first:
+            self._reproduced.add(result.child_id)
+            return evaluation
+        return replace(
+            evaluation,
+            reason=Reason.SUSPECT,
+            detail=f"a second run on the same seed gave {again!r} and not {first!r}, and the "
+            f"baseline's runs do not differ; {result.chance}",
+        )
+
+
+def _program(child_id: str) -> str:
+    """Return the id under which a program is run: the baseline has one on every island."""
+    return BASELINE_ID if is_baseline(child_id) else child_id
+
+
+def runs_of(steps: Steps, child_id: str) -> tuple[float, ...]:
+    """Return the metric of a told program on each seed, first seed first."""
+    known = steps.state.repeats.get(child_id)
+    metric = steps.state.told[child_id].metric
+    if known is None and metric is None:
+        raise ValueError(f"{child_id} has no metric; it cannot be run again")
+    return known or (metric or 0.0,)
+
+
+def repeat_of(steps: Steps, child_id: str, repeat: Repeat) -> Pending:
+    """Return a further run of a program, told or waiting to be."""
+    result = results.read(steps.settings.lae_dir, child_id)
+    digest = result.digest if result is not None and result.digest else steps.baseline.digest
+    parent = result.parent_id if result is not None else None
+    asked = Asked(child_id, 0, 0, parent, "rerun")
+    return Pending(asked, PROPOSED_NOTHING, digest, repeat=repeat)
