@@ -140,6 +140,36 @@ def check(path: Path, force: bool, as_json: bool) -> None:
         checks.refuse(found)
 
 
+# -- the skill -----------------------------------------------------------------------------------
+
+
+@cli.group()
+def skill() -> None:
+    """Work with the skill that coding agents load."""
+
+
+@skill.command("install")
+@click.option(
+    "--to",
+    "folders",
+    multiple=True,
+    metavar="DIR",
+    type=click.Path(path_type=Path),
+    help="Install into DIR (into DIR/alpha-evolve, if DIR is called otherwise). Repeatable.",
+)
+@click.option("--force", is_flag=True, help="Overwrite files that were edited.")
+@_JSON
+def skill_install(folders: tuple[Path, ...], force: bool, as_json: bool) -> None:
+    """Copy the skill into .claude/skills and .agents/skills of the current directory."""
+    from lae_controller import skill_install as installing
+    from lae_controller.codec import encode
+    from lae_controller.skill_files import skill_root
+
+    done = installing.install(skill_root(), folders, Path.cwd(), force=force)
+    value = [{**encode(plan), "folder": str(plan.folder)} for plan in done]
+    _print(value, "\n".join(installing.render(plan) for plan in done), as_json=as_json)
+
+
 # -- a run ---------------------------------------------------------------------------------------
 
 

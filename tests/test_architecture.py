@@ -59,6 +59,7 @@ LAYERS = {
     "loop": 3,
     "views": 4,
     "build": 4,
+    "skill_install": 5,
     "begin": 5,
     "checks": 5,
     "initialise": 5,

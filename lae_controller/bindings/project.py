@@ -27,7 +27,7 @@ _MAX_PARSED = 300_000
 _SKIPPED = frozenset(
     """.git .hg .svn .tox .nox .venv venv node_modules __pycache__ .mypy_cache .ruff_cache
     .pytest_cache .ipynb_checkpoints .eggs .idea .vscode .cache .dvc site-packages build dist
-    wandb mlruns lightning_logs""".split()
+    wandb mlruns lightning_logs .claude .agents .codex .gemini .opencode .cursor""".split()
 )
 _FOREIGN = frozenset({"pyvenv.cfg", "archive.tsv"})
 """A folder with one of these is a virtual environment or a sandbox of ours."""

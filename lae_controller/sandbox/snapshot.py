@@ -28,7 +28,8 @@ LIMIT_BYTES = 1 << 30
 
 _SKIPPED_NAMES = frozenset(
     ".git .hg .svn .bzr __pycache__ .mypy_cache .pytest_cache .ruff_cache .ipynb_checkpoints "
-    "node_modules .tox .nox .eggs .hypothesis .DS_Store".split()
+    "node_modules .tox .nox .eggs .hypothesis .DS_Store "
+    ".claude .agents .codex .gemini .opencode .cursor".split()  # of coding agents, this skill's too
 )
 _CODE_SUFFIXES = frozenset(
     ".py .pyi .pyx .pxd .ipynb .c .cc .cpp .cxx .cu .cuh .h .hpp .sh .rs .go .js .ts .jl .lua .r "

@@ -21,7 +21,9 @@ def test_lists_files_with_their_sizes(build: Build) -> None:
     assert [(f.path, f.size) for f in scan(root).files] == [("pkg/net.py", 0), ("train.py", 6)]
 
 
-@pytest.mark.parametrize("folder", [".git", ".venv", "node_modules", "__pycache__", "wandb"])
+@pytest.mark.parametrize(
+    "folder", [".git", ".venv", "node_modules", "__pycache__", "wandb", ".claude", ".agents"]
+)
 def test_leaves_out_what_is_not_the_project(build: Build, folder: str) -> None:
     assert paths(build({f"{folder}/a.py": "", "train.py": ""})) == {"train.py"}
 

@@ -29,6 +29,8 @@ def test_sources_are_copies_and_caches_are_left_out(tmp_path: Path) -> None:
             "train.py": "",
             "pkg/model.py": "",
             ".git/config": "",
+            ".claude/skills/alpha-evolve/examples/digits/model.py": "an installed skill",
+            ".agents/skills/alpha-evolve/SKILL.md": "",
             "pkg/__pycache__/model.cpython-311.pyc": "stale",
             "sandbox/lae/x": "",
             "notes.txt": "",
