@@ -1,8 +1,9 @@
 """Trials of the skill in the real coding agents: ``python benchmarks/clients.py [FOLDER]``.
 
 Installs Claude Code, Codex, Gemini CLI and OpenCode with npm into FOLDER (``.clients``, if left
-out; about 1.3 GB, nothing if they are there) and runs ``tests/clients`` with them. Every client
-talks to a scripted model on the loopback: no key, no account, no cost. Exits 1 if a trial fails.
+out; about 1.3 GB, nothing if they are there) and runs the tests that are marked ``node`` with them.
+Every client talks to a scripted model on the loopback: no key, no account, no cost. Exits 1 if a
+trial fails.
 """
 
 from __future__ import annotations
@@ -34,9 +35,9 @@ def main() -> int:
     tools = folder.glob("node_modules/@openai/*/vendor/*/codex-path")
     path = os.pathsep.join([os.environ["PATH"], *map(str, tools)])
     return subprocess.run(
-        [sys.executable, "-m", "pytest", "-n0", "-rs", "--durations=0", "tests/clients"],
+        [sys.executable, "-m", "pytest", "-n0", "-m", "node", "-rs", "--durations=20"],
         cwd=ROOT,
-        env={**os.environ, "LAE_CLIENTS": str(commands), "PATH": path},
+        env={**os.environ, "LAE_NODE_PREFIX": str(folder), "PATH": path},
         check=False,
     ).returncode
 

@@ -45,14 +45,14 @@ class Stage:
 
 
 def client(name: str) -> str:
-    """Return a client's path; skip unless LAE_CLIENTS names a folder that holds it.
+    """Return a client's path; skip unless LAE_NODE_PREFIX names the npm prefix that holds it.
 
     A client on PATH is not enough: a trial takes its time, and is asked for.
     """
-    folder = os.environ.get("LAE_CLIENTS", "")
-    found = shutil.which(name, path=folder) if folder else None
+    prefix = os.environ.get("LAE_NODE_PREFIX")
+    found = shutil.which(name, path=f"{prefix}/node_modules/.bin") if prefix else None
     if found is None:
-        pytest.skip(f"LAE_CLIENTS names no folder with {name}; see benchmarks/clients.py")
+        pytest.skip(f"LAE_NODE_PREFIX names no npm prefix with {name}; see benchmarks/clients.py")
     return found
 
 
