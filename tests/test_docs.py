@@ -34,11 +34,9 @@ def fenced(text: str) -> list[list[str]]:
     found = []
     for line in lines:
         for part in _SEPARATOR.split(line):
-            words = part.split() and shlex.split(part, posix=True)
-            if words[:1] == ["nohup"]:
-                words = words[1:]
+            words = part.replace("nohup ", "").split()
             if words and (words[0] == "lae" or words[0].endswith("/bin/lae")):
-                found.append(words[1:])
+                found.append(shlex.split(part.replace("nohup ", ""))[1:])
     return found
 
 

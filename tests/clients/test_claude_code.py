@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -204,6 +207,52 @@ def test_as_a_plugin_it_brings_a_sub_agent_of_its_own(stage: Stage) -> None:
     tools = {tool["name"] for tool in talk["tools"]}
     assert {"Read", "Edit", "Write", "Bash"} <= tools
     assert not tools & {"Agent", "Skill", "WebFetch"}
+
+
+# -- Claude Code as the Mutator ------------------------------------------------------------------
+
+
+RATES = itertools.count(15)
+
+
+def another_rate(seen: list[str]) -> Say:
+    """Change the rate to one that no child had before."""
+    old = re.findall(r" rate: [\d.]+", seen[-1])[0]
+    new = f" rate: 0.{next(RATES)}"
+    return call("Edit", file_path="config.yaml", old_string=old, new_string=new)
+
+
+PROPOSER: Script = [
+    call("Read", file_path="config.yaml"),
+    another_rate,
+    Say("A little faster.\n\nSUMMARY: a larger rate\nKIND: optimiser"),
+]
+
+
+def test_the_controller_started_by_it_has_it_propose_the_changes(stage: Stage) -> None:
+    setting = (
+        "--set editable_files=model.py,config.yaml --set total_budget=8 --set smoke_budget=2 "
+        "--set mutator.backend=agent --set mutator.command=claude"
+    )
+    script = [
+        bash(f"lae init . {setting} --yes"),
+        bash("lae run . --yes --json"),
+        lambda seen: Say(seen[-1]),
+    ]
+    before = {p.name: p.read_bytes() for p in stage.project.iterdir() if p.is_file()}
+    path = f"{Path(client('claude')).parent}:{stage.env['PATH']}"
+    nested = replace(stage, env={**stage.env, "PATH": path})
+    with scripted_model({"You propose one child": PROPOSER, "by agents": script}) as model:
+        told = claude(nested, model, "Have it evolved by agents of the controller.")
+    assert printed(told["result"])["stop"] == "budget"
+    rows = (stage.project / "sandbox/lae/history.tsv").read_text().splitlines()[1:]
+    children = [row.split("\t") for row in rows if not row.startswith("0\t")]
+    assert "evaluated" in {row[6] for row in children}, rows
+    shown = json.loads(stage.run("lae", "show", children[0][3], "--json").stdout)
+    assert shown["approach_summary"] == "a larger rate"
+    after = {p.name: p.read_bytes() for p in stage.project.iterdir() if p.is_file()}
+    assert after.pop("loop.run.yaml")
+    assert after == before
 
 
 # -- long runs -----------------------------------------------------------------------------------
