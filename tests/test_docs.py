@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 import shlex
 from pathlib import Path
@@ -9,7 +10,9 @@ from pathlib import Path
 import click
 import pytest
 
+from lae_controller.bindings import known_keys
 from lae_controller.cli import cli
+from lae_controller.skill_files import load_schema
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = [
@@ -78,6 +81,19 @@ def test_every_command_of_a_page_parses(page: Path) -> None:
         typed(words)
     for words in spans(text):
         resolve(cli, words)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
+def test_every_key_that_a_page_sets_or_names_exists(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    known = known_keys(load_schema("run"))
+    sections = {key.partition(".")[0] for key in known if "." in key} - {"env"}
+    named = re.findall(rf"`((?:{'|'.join(sections)})\.[a-z_.]+)(?:[:= ][^`]*)?`", text)
+    for words in [*fenced(text), *spans(text)]:
+        pairs = itertools.pairwise(words)
+        named += [value.partition("=")[0] for word, value in pairs if word == "--set"]
+    for key in named:
+        assert key in known or key == "KEY", key
 
 
 def test_the_pages_do_hold_commands() -> None:
