@@ -14,6 +14,7 @@ import pytest
 from clients.conftest import ROOT, Stage, client, finished
 from clients.scripted_model import Model, Say, Script, call, scripted_model
 from lae_controller import __version__
+from lae_controller.mutators import MUTATORS
 
 pytestmark = pytest.mark.node
 
@@ -229,6 +230,7 @@ PROPOSER: Script = [
 ]
 
 
+@pytest.mark.skipif("agent" not in MUTATORS, reason="no backend that runs agents")
 def test_the_controller_started_by_it_has_it_propose_the_changes(stage: Stage) -> None:
     setting = (
         "--set editable_files=model.py,config.yaml --set total_budget=8 --set smoke_budget=2 "
