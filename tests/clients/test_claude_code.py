@@ -144,13 +144,17 @@ def edit_config(seen: list[str]) -> Say:
 
 
 def evaluate_child(seen: list[str]) -> Say:
-    return bash(re.findall(r"`(lae evaluate [^`]+)`", seen[1])[0])
+    """Give the command of TASK.md: at first without patience, and again after exit 7."""
+    command = re.findall(r"`(lae evaluate [^`]+)`", seen[1])[0]
+    again = "Exit code 7" in seen[-1]
+    return bash(command if again else command.replace("--wait 540", "--wait 0"))
 
 
 CHILD: Script = [
     read_task,
     lambda seen: call("Read", file_path=config_of(seen)),
     edit_config,
+    evaluate_child,
     evaluate_child,
     lambda seen: Say(seen[-1]),
 ]
@@ -178,6 +182,7 @@ def test_three_children_go_through_ask_evaluate_tell_with_agents_side_by_side(
     best = json.loads(stage.run("lae", "best", ".", "--json").stdout)[0]
     assert told["result"].startswith(f"Best: {best['child_id']}")
     assert side_by_side(model)
+    assert any("Exit code 7" in text for text in model.texts())
     after = {p.name: p.read_bytes() for p in stage.project.iterdir() if p.is_file()}
     assert after.pop("loop.run.yaml")
     assert after == before
