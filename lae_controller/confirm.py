@@ -53,9 +53,8 @@ class Confirm:
             if child not in self._needed:
                 self._needed[child] = self._needs(asked, result)
             if not self._needed[child]:
-                del self._waiting[child]
                 self._needed.clear()  # what it displaces, others will no longer meet
-                return asked, result
+                return self._waiting.pop(child)
         return None
 
     def orders(self) -> Iterator[Pending]:
@@ -95,13 +94,14 @@ class Confirm:
         rivals = self._steps.state.search.rivals(island, elite)
         if rivals and noise.judge(elite.runs, rivals[0].runs) is Verdict.LOSES:
             return []
-        needs = self._unproven(result, noise) or self._contest(elite, rivals, noise)
+        unproven = noise.sigma == 0.0 and result.chance and asked.child_id not in self._reproduced
+        if unproven and not self._can_pay(1):
+            self._waiting[asked.child_id] = (asked, _held(result))
+            return []
+        if unproven:
+            return [(asked.child_id, AGAIN)]
+        needs = self._contest(elite, rivals, noise)
         return needs if self._can_pay(len(needs)) else []
-
-    def _unproven(self, result: Result, noise: Noise) -> list[Run]:
-        """Return the run that shows whether a program with chance of its own reproduces."""
-        tamed = noise.sigma == 0.0 and result.chance and result.child_id not in self._reproduced
-        return [(result.child_id, AGAIN)] if tamed else []
 
     def _contest(self, elite: Elite, rivals: list[Elite], noise: Noise) -> list[Run]:
         for rival in rivals:
@@ -161,6 +161,13 @@ class Confirm:
             detail=f"a second run on the same seed gave {again!r} and not {first!r}, and the "
             f"baseline's runs do not differ; {result.chance}",
         )
+
+
+def _held(result: Result) -> Result:
+    """Return the result of a child that nobody could afford to run a second time."""
+    detail = f"{result.chance}; nothing was left to see whether its metric can be reproduced"
+    evaluation = replace(result.evaluation, reason=Reason.SUSPECT, detail=detail)
+    return replace(result, evaluation=evaluation)
 
 
 def _program(child_id: str) -> str:

@@ -27,7 +27,7 @@ def comes_first(elite: Elite, other: Elite) -> bool:
     """Say whether an elite is better, or as good and the earlier of the two."""
     if elite.beats(other):
         return True
-    return not other.beats(elite) and rank_key(elite) < rank_key(other)
+    return not other.beats(elite) and id_key(elite.child_id) < id_key(other.child_id)
 
 
 def usable_metric(record: Record) -> float | None:

@@ -1,0 +1,156 @@
+"""What chance does to a run: repeats on paired seeds, and the claim at the end."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import pytest
+from synthetic import World, reasons, synthetic_run
+
+from lae_controller.noise import Noise, Verdict, claim, mean_of, pooled, t_quantile
+from lae_controller.program import Reason
+
+
+class TestNoise:
+    def test_spread_is_pooled_over_programs(self) -> None:
+        noise = pooled([(1.0, 3.0), (10.0, 10.0, 13.0), (5.0,)])
+        assert noise.freedom == 3
+        assert noise.sigma == pytest.approx(math.sqrt((2.0 + 6.0) / 3))
+
+    def test_nothing_run_twice_is_not_measured(self) -> None:
+        assert pooled([(1.0,), ()]) == Noise(None, 0)
+
+    def test_equal_runs_have_no_spread_whatever_their_rounding(self) -> None:
+        assert pooled([(0.1, 0.1, 0.1)]) == Noise(0.0, 2)
+        assert mean_of((0.1, 0.1, 0.1)) == 0.1
+
+    @pytest.mark.parametrize(
+        ("mine", "theirs", "expected"),
+        [
+            ((1.0,), (1.0,), Verdict.LOSES),
+            ((0.9,), (1.0,), Verdict.LOSES),
+            ((1.1,), (1.0,), Verdict.OPEN),
+            ((1.3,), (1.0,), Verdict.WINS),
+            ((1.15, 1.17), (1.0, 1.0), Verdict.OPEN),
+            ((1.25, 1.17), (1.0, 1.0), Verdict.WINS),
+            ((1.2, 9.0), (1.0,), Verdict.OPEN),  # the second seed has no partner
+        ],
+    )
+    def test_a_gain_decides_when_it_is_two_standard_errors(
+        self, mine: tuple[float, ...], theirs: tuple[float, ...], expected: Verdict
+    ) -> None:
+        assert Noise(0.1, 4).judge(mine, theirs) is expected
+
+    def test_without_noise_the_sign_decides(self) -> None:
+        assert Noise(0.0, 2).judge((1.0 + 1e-12,), (1.0,)) is Verdict.WINS
+
+    @pytest.mark.parametrize(
+        ("freedom", "expected"), [(1, 6.3138), (2, 2.9200), (3, 2.3534), (8, 1.8595), (60, 1.6706)]
+    )
+    def test_quantiles_of_students_t(self, freedom: int, expected: float) -> None:
+        assert t_quantile(0.95, freedom) == pytest.approx(expected, rel=5e-3)
+
+    def test_a_claim_needs_its_threshold(self) -> None:
+        noise = Noise(0.1, 60)
+        small = claim("g1-i0-a0", [(1.2, 1.1), (1.2, 1.1)], noise, 1.0)
+        large = claim("g1-i0-a0", [(1.2, 1.0), (1.2, 1.0)], noise, 1.0)
+        lower = claim("g1-i0-a0", [(1.0, 1.2), (1.0, 1.2)], noise, -1.0)
+        assert small is not None
+        assert large is not None
+        assert lower is not None
+        assert (small.holds, large.holds, lower.holds) == (False, True, True)
+        assert large.error == pytest.approx(0.1)
+        assert claim("g1-i0-a0", [], noise, 1.0) is None
+
+
+@pytest.mark.parametrize("schedule", ["generational", "async"])
+def test_no_noise_costs_nothing(tmp_path: Path, schedule: str) -> None:
+    world = World(lambda value: value % 7, 0.0)
+    state, executor = synthetic_run(tmp_path, world, total=20, schedule=schedule)
+    assert {name for _, name, _ in executor.runs} == {"full"}
+    assert state.claims == {}
+    assert state.spent == 20
+    best = state.search.global_best()
+    assert best is not None
+    assert best.metric == 6.0
+
+
+@pytest.mark.parametrize("schedule", ["generational", "async"])
+def test_a_gain_within_the_noise_is_run_on_paired_seeds(tmp_path: Path, schedule: str) -> None:
+    state, executor = synthetic_run(tmp_path, World(lambda _: 0.0, 1.0), schedule=schedule)
+    further = [(child, seed) for child, name, seed in executor.runs if name.startswith("full-")]
+    assert further
+    assert {seed for _, seed in further} <= {2, 3}
+    assert len(further) == len(set(further))
+    best = state.search.global_best()
+    assert best is not None
+    assert len(best.runs) > 1
+    assert best.metric == pytest.approx(sum(best.runs) / len(best.runs))
+    assert state.spent <= 40
+
+
+def test_the_claim_is_made_on_fresh_seeds_from_the_reserve(tmp_path: Path) -> None:
+    state, executor = synthetic_run(tmp_path, World(lambda v: 9.0 if v == 4 else 0.0, 1.0))
+    best = state.search.global_best()
+    assert best is not None
+    assert state.told[best.child_id].summary == "value 4"
+    fresh = {seed for _, name, seed in executor.runs if name.startswith("claim-")}
+    assert len(fresh) == len(state.claims[best.child_id]) >= 2
+    assert all(seed >= 1000 for seed in fresh)
+    found = claim(best.child_id, state.claims[best.child_id], state.noise, 1.0)
+    assert found is not None
+    assert found.holds
+    assert 6.0 < found.gain < 12.0
+    assert 38 < state.spent <= 40
+
+
+def test_on_noise_alone_no_gain_is_claimed(tmp_path: Path) -> None:
+    claims = []
+    for seed in range(6):
+        state, _ = synthetic_run(tmp_path / str(seed), World(lambda _: 0.0, 1.0), seed=seed)
+        claims += [claim(child, pairs, state.noise, 1.0) for child, pairs in state.claims.items()]
+    assert len(claims) >= 4
+    assert sum(found is not None and found.holds for found in claims) <= 1
+
+
+CHANCE = "import os\nos.urandom(4)\n"
+
+
+def test_what_draws_its_own_chance_has_to_reproduce(tmp_path: Path) -> None:
+    world = World(lambda _: 0.0, 0.0)
+    lucky = World(world.truth, 0.0, entropy=True)
+    state, executor = synthetic_run(tmp_path / "honest", lucky, total=12, extra=CHANCE)
+    assert not state.suspects  # it draws, but its metric does not depend on it
+    noisy = _Lucky(lambda value: 0.5 if value else 0.0, 0.0, entropy=True)
+    state, executor = synthetic_run(tmp_path / "lucky", noisy, total=12, extra=CHANCE)
+    assert set(reasons(state)) == {Reason.SUSPECT}
+    assert "a second run on the same seed gave" in next(iter(state.suspects.values())).detail
+    assert "os.urandom draws on chance" in next(iter(state.suspects.values())).detail
+    best = state.search.global_best()
+    assert best is not None
+    assert best.child_id == "g0-i0-a0"
+    assert {name for _, name, _ in executor.runs} == {"full", "again"}
+
+
+class _Lucky(World):
+    """The baseline reproduces; its children have a new value in every run."""
+
+    def measure(self, value: int, seed: int, attempt: int) -> float:
+        return self.truth(value) + (attempt * 1e-3 if value else 0.0)
+
+
+def test_a_program_that_fails_on_another_seed_is_not_placed(tmp_path: Path) -> None:
+    state, _ = synthetic_run(tmp_path, _Fragile(lambda v: 0.1 * v, 1.0))
+    failed = [row for row in state.rows if row.status == "crash"]
+    assert failed
+    assert all(not row.kept for row in failed)
+
+
+class _Fragile(World):
+    """Every third program gives no number on any seed but the first."""
+
+    def measure(self, value: int, seed: int, attempt: int) -> float:
+        if value and value % 3 == 0 and seed != 1:
+            return math.nan
+        return super().measure(value, seed, attempt)
