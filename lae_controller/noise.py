@@ -11,8 +11,8 @@ from statistics import NormalDist, fmean
 DECIDES = 2.0
 """A paired difference decides when it is so many of its own standard errors from zero."""
 
-CONFIDENCE = 0.95
-"""Of a claim, one-sided: of runs without any gain at most one in twenty may claim one."""
+CONFIDENCE = 0.975
+"""Of a claim, one-sided: one run in forty without any gain claims one, half of what is allowed."""
 
 
 class Verdict(str, Enum):
@@ -113,7 +113,7 @@ class Claim:
         gain: mean difference of the metric, in the user's own direction.
         error: its standard error.
         pairs: on how many fresh seeds both were run.
-        holds: whether it is more than chance, at 95 %.
+        holds: whether it is more than chance, at 97.5 %.
     """
 
     child_id: str

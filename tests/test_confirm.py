@@ -54,8 +54,8 @@ class TestNoise:
     def test_a_claim_needs_its_threshold(self) -> None:
         noise = Noise(0.1, 60)
         small = claim("g1-i0-a0", [(1.2, 1.1), (1.2, 1.1)], noise, 1.0)
-        large = claim("g1-i0-a0", [(1.2, 1.0), (1.2, 1.0)], noise, 1.0)
-        lower = claim("g1-i0-a0", [(1.0, 1.2), (1.0, 1.2)], noise, -1.0)
+        large = claim("g1-i0-a0", [(1.25, 1.0), (1.25, 1.0)], noise, 1.0)
+        lower = claim("g1-i0-a0", [(1.0, 1.25), (1.0, 1.25)], noise, -1.0)
         assert small is not None
         assert large is not None
         assert lower is not None
