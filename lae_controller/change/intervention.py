@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from lae_controller.change.identifiers import words
 from lae_controller.program import Intervention
 
@@ -73,8 +75,16 @@ def classify(name: str, operator: str) -> Intervention:
     """
     if operator in _BY_OPERATOR:
         return _BY_OPERATOR[operator]
-    found = set(words(name.replace("__init__", "")))
+    return next(_kinds(name), Intervention.OTHER)
+
+
+def kinds_in(text: str) -> frozenset[Intervention]:
+    """Return every kind of intervention that a word of ``text`` belongs to."""
+    return frozenset(_kinds(text))
+
+
+def _kinds(text: str) -> Iterator[Intervention]:
+    found = set(words(text.replace("__init__", "")))
     for kind, patterns in _BY_WORDS:
         if any(found.issuperset(pattern.split("+")) for pattern in patterns):
-            return kind
-    return Intervention.OTHER
+            yield kind

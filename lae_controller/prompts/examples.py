@@ -38,10 +38,8 @@ _CASES = (
         ("the gain falls with the steps", "schedule", "6"),
         (
             (
-                "        error = wanted - measured\n        self.power += GAIN * error\n",
-                "        error = wanted - measured\n"
-                "        gain = GAIN / (1 + 0.1 * step)\n"
-                "        self.power += gain * error\n",
+                "        self.power += GAIN * error\n",
+                "        gain = GAIN / (1 + 0.1 * step)\n        self.power += gain * error\n",
             ),
         ),
     ),

@@ -36,74 +36,89 @@ def _idea(kind: Intervention, wordings: str, footholds: str = "") -> Idea:
     return Idea(kind, texts, frozenset(footholds.split()))
 
 
-_RATE = "lr eta rate learning alpha step_size"
+_RATE = "lr eta rate learning"
 _LAYERS = (
     "hidden width layers layer units channels filters linear conv dense embd heads depth blocks"
 )
-_WEIGHTS = "normal randn rand uniform xavier kaiming init std scale weight weights linear conv w"
+_GRADIENT = (
+    "sgd adam adamw optim optimizer optimiser momentum grad grads gradient gradients velocity"
+)
 
+# Half of them are about numbers, which even a weak model can change without breaking the program.
 IDEAS = (
     _idea(
         Intervention.OPTIMISER,
         "a learning rate twice as large | a learning rate four times as large"
-        " | a learning rate half as large | a learning rate ten times as large",
+        " | a learning rate ten times as large",
         _RATE,
     ),
     _idea(
         Intervention.ARCHITECTURE,
         "twice as many hidden units or channels | four times as many hidden units or channels"
-        " | a wider model | a model of half the width",
+        " | one and a half times as many hidden units or channels"
+        " | half as many hidden units or channels",
         _LAYERS,
-    ),
-    _idea(
-        Intervention.ARCHITECTURE,
-        "a better activation function (change its gradient too where it is written out)"
-        " | an activation function that does not saturate (change its gradient too where it is"
-        " written out)",
-        "relu gelu silu tanh sigmoid activation act exp elu softplus",
-    ),
-    _idea(
-        Intervention.INIT,
-        "a better weight initialisation | a larger scale of the initial weights"
-        " | initial weights scaled by the size of the layer",
-        _WEIGHTS,
-    ),
-    _idea(
-        Intervention.DATA,
-        "a batch size half as large | a quarter of the batch size | a batch size twice as large",
-        "batch bs batchsize",
     ),
     _idea(
         Intervention.SCHEDULE,
         "a learning rate that falls during the training | a warm-up of the learning rate"
-        " | a learning rate that is halved towards the end",
+        " | a smaller learning rate towards the end of the training",
         _RATE,
     ),
     _idea(
-        Intervention.OPTIMISER,
-        "momentum in the updates | another update rule or optimiser | a limit on the size of the"
-        " gradients",
-        "sgd adam adamw optim optimizer optimiser momentum grad grads gradient gradients velocity"
-        " backward step train update",
-    ),
-    _idea(
-        Intervention.REGULARISATION,
-        "less overfitting: some weight decay | less overfitting: some dropout or noise"
-        " | a softer target: label smoothing",
-        "loss decay dropout weight softmax train fit update",
+        Intervention.INIT,
+        "initial weights twice as large | initial weights half as large"
+        " | initial weights scaled by the size of their layer",
+        "normal randn rand uniform xavier kaiming init std scale weight weights linear conv",
     ),
     _idea(
         Intervention.DATA,
-        "inputs that are scaled or centred better | a little noise or augmentation on the training"
-        " inputs",
-        "images image inputs input x data loader transform augment normalize normalise scale",
+        "a batch size half as large | a quarter of the batch size",
+        "batch bs batchsize",
     ),
     _idea(
         Intervention.ARCHITECTURE,
-        "one more layer or a direct path from input to output | normalised activations",
-        _LAYERS,
+        "a better activation function (and its gradient, where that is written out)"
+        " | an activation function that does not saturate (and its gradient, where that is written"
+        " out)",
+        "relu gelu silu tanh sigmoid activation act exp elu softplus",
     ),
     _idea(Intervention.OTHER, "another value of a constant that was not changed yet"),
+    _idea(
+        Intervention.OPTIMISER,
+        "a learning rate half as large | a learning rate smaller by a third",
+        _RATE,
+    ),
+    _idea(
+        Intervention.REGULARISATION,
+        "a little weight decay | some dropout or noise | a softer target (label smoothing)",
+        "loss decay dropout weight softmax train fit update",
+    ),
+    _idea(
+        Intervention.OPTIMISER,
+        "momentum in the updates | another rule for the updates | a limit on the gradients",
+        f"{_GRADIENT} backward step train update",
+    ),
+    _idea(
+        Intervention.DATA,
+        "a batch size twice as large | a batch size larger by a half",
+        "batch bs batchsize",
+    ),
+    _idea(
+        Intervention.DATA,
+        "inputs that are scaled or centred better | some noise or augmentation on the inputs",
+        "images image inputs input x data loader transform augment normalize normalise",
+    ),
+    _idea(
+        Intervention.ARCHITECTURE,
+        "one more layer | a direct path from input to output | normalised activations",
+        _LAYERS,
+    ),
+    _idea(
+        Intervention.INIT,
+        "different initial values for one part of the weights",
+        "normal randn rand uniform xavier kaiming init std weight weights linear conv",
+    ),
     _idea(Intervention.OTHER, "an idea of your own that was not tried yet"),
 )
 

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from lae_controller.program import Intervention, one_line
+from lae_controller.replies.markers import Mark, mark_of
 
-_LABEL = re.compile(r"[\s>*_#`-]*(summary|kind|promise)[*_`]*\s*[:=][\s*_`]*(.*?)[\s*_`]*$", re.I)
+_LABEL = re.compile(
+    r"[\s>*_#`]*(summary|kind|promise)[*_`]*[ \t]*:[\s*_`]*(.*?)[\s*_`]*", re.IGNORECASE
+)
 _NUMBER = re.compile(r"\d+(?:\.\d+)?")
 _OTHER_NAMES = {
     "optimizer": Intervention.OPTIMISER,
@@ -33,13 +37,35 @@ class Stated:
 
 
 def read_stated(text: str) -> Stated:
-    """Return what the lines ``SUMMARY: …``, ``KIND: …`` and ``PROMISE: …`` say; the last of each."""
-    found = {}
-    for line in text.splitlines():
-        match = _LABEL.match(line)
-        if match:
-            found[match[1].lower()] = match[2]
+    """Return what the last ``SUMMARY: …``, ``KIND: …`` and ``PROMISE: …`` lines say."""
+    found = {match[1].lower(): match[2] for _, match in _labelled(text.splitlines())}
     return Stated(one_line(found.get("summary", "")), _kind(found.get("kind", "")), _promise(found))
+
+
+def without_stated(text: str) -> str:
+    """Return the reply without its labelled lines, which would hide the path above a block."""
+    lines = text.splitlines(keepends=True)
+    gone = {at for at, _ in _labelled([line.rstrip("\r\n") for line in lines])}
+    return "".join(line for at, line in enumerate(lines) if at not in gone)
+
+
+def _labelled(lines: Sequence[str]) -> Iterator[tuple[int, re.Match[str]]]:
+    """Yield (position, match) of the labelled lines; code has lines of that look too.
+
+    Within a block no line is one, within a code fence only one in capitals.
+    """
+    in_block = in_fence = False
+    for at, line in enumerate(lines):
+        mark = mark_of(line)
+        if mark is Mark.OPEN_OLD:
+            in_block = True
+        elif mark is Mark.CLOSE_NEW:
+            in_block = False
+        elif mark is Mark.FENCE and not in_block:
+            in_fence = not in_fence
+        match = None if in_block else _LABEL.fullmatch(line)
+        if match and (match[1].isupper() or not in_fence):
+            yield at, match
 
 
 def _kind(name: str) -> Intervention | None:

@@ -1,0 +1,112 @@
+"""SEARCH/REPLACE blocks of a reply, with more forgiveness than ``apply_change`` has."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from lae_controller.change.diff import apply_change
+from lae_controller.change.diff_parse import Block, parse
+from lae_controller.change.syntax import check_syntax
+from lae_controller.errors import ChildError, DiffError
+from lae_controller.program import Reason
+from lae_controller.replies.markers import mend_markers
+from lae_controller.replies.places import place_loosely, without_some_numbers
+from lae_controller.replies.program import Program, Reading, check_bounds
+from lae_controller.replies.whole import resembles, restored
+
+
+def read_blocks(text: str, program: Program) -> Reading:
+    """Apply the blocks as they stand, or as they must have been meant.
+
+    Raises:
+        DiffError: what is wrong with them as they stand.
+    """
+    try:
+        applied = apply_change(program.files, text, editable=program.editable)
+    except DiffError as error:
+        if error.reason is not Reason.BAD_DIFF:
+            raise
+        return _mended(text, program, error)
+    return Reading(applied.files, ("indentation",) if applied.repaired else ())
+
+
+def _mended(text: str, program: Program, error: DiffError) -> Reading:
+    """Read blocks that do not apply; ``error`` says why, and stands if nothing is sure."""
+    mended = mend_markers(text)
+    for candidate, slips in ((text, ()), (mended, ("markers",))):
+        if candidate is None or (slips and candidate.split() == text.split()):
+            continue
+        try:
+            reading = _one_by_one(candidate, program, slips)
+        except DiffError as other:
+            if other.reason is not Reason.BAD_DIFF:
+                raise
+            if slips and "markers" in error.detail:
+                error = other  # of what it meant to say, not of how it said it
+        else:
+            if _is_sound(reading, program):
+                return reading
+    raise error
+
+
+def _is_sound(reading: Reading, program: Program) -> bool:
+    """Say whether what parsed still does, and only blocks differ: else the guess was wrong."""
+    try:
+        check_bounds(program.files, reading.files)
+        check_syntax(program.files, reading.files)
+    except ChildError:
+        return False
+    return True
+
+
+def _one_by_one(text: str, program: Program, slips: tuple[str, ...]) -> Reading:
+    current = dict(program.files)
+    repaired = list(slips)
+    for block in parse(text, program.files):
+        added = current.keys() - program.files.keys()
+        try:
+            applied = apply_change(
+                current, _written(block), editable=(*program.editable, *sorted(added))
+            )
+        except DiffError as error:
+            if error.reason is Reason.NO_CHANGE:
+                continue
+            loose = _loosened(block, current, program)
+            if error.reason is not Reason.BAD_DIFF or loose is None:
+                raise
+            path, after, slip = loose
+            current[path] = after
+            repaired.append(slip)
+            continue
+        current = applied.files
+        repaired += ["indentation"] if applied.repaired else []
+    if current == program.files:
+        detail = "the change leaves every file as it was; make REPLACE differ from SEARCH"
+        raise DiffError(detail, Reason.NO_CHANGE)
+    return Reading(current, tuple(dict.fromkeys(repaired)))
+
+
+def _written(block: Block) -> str:
+    title = [] if block.path is None else [f"`{block.path}`"]
+    lines = [*title, "<<<<<<< SEARCH", *block.body, ">>>>>>> REPLACE"]
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _loosened(
+    block: Block, current: Mapping[str, str], program: Program
+) -> tuple[str, str, str] | None:
+    """Return path, new text and the slip that was forgiven; None if nothing is sure."""
+    path = block.path or (program.mine[0] if len(program.mine) == 1 else None)
+    if path not in program.mine or path not in current or len(block.separators) != 1:
+        return None
+    at = block.separators[0]
+    search, replace = list(block.body[:at]), list(block.body[at + 1 :])
+    bare = without_some_numbers(search, replace)
+    after = place_loosely(*(bare or (search, replace)), current[path])
+    if after is not None:
+        return path, after, "line numbers" if bare else "lines that were not copied exactly"
+    old, new = ("".join(f"{line}\n" for line in half) for half in (search, replace))
+    if resembles(path, old, current[path]) and resembles(path, new, current[path]):
+        whole = restored(path, current[path], new)
+        return None if whole is None else (path, whole, "the whole file in one block")
+    return None

@@ -1,0 +1,125 @@
+"""Where a SEARCH lies that matches nothing as it is written, and what then becomes of REPLACE.
+
+Beyond the tolerance of ``change.diff_match`` these slips are forgiven, where just one place of the
+file is left that fits:
+
+- blank lines that were left out or put in;
+- comments at the end of a line that were left out;
+- indentation that was lost unevenly: of some lines, or of some levels.
+
+Lines that SEARCH and REPLACE share stay the file's own. New lines are indented as the lines of the
+same indentation in the reply are in the file, or as the line whose place they take.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from lae_controller.change.diff_match import Lines, indent, opcodes
+
+_REMARK = re.compile(r"\s+#.*")
+_NUMBERED = re.compile(r"[ \t]*\d+ ?[|→:] ?")
+
+
+def place_loosely(search: Sequence[str], replace: Sequence[str], text: str) -> str | None:
+    """Return ``text`` with the edit made; None if it fits nowhere, or in several places."""
+    lines = Lines.of(text)
+    found = _find([line.strip() for line in search], [line.strip() for line in lines.texts])
+    if len(found) != 1:
+        return None
+    first, last = found[0]
+    new = _refitted(search, replace, lines.texts[first : last + 1])
+    return None if new is None else _spliced(lines, first, last + 1, new)
+
+
+def without_some_numbers(
+    search: Sequence[str], replace: Sequence[str]
+) -> tuple[list[str], list[str]] | None:
+    """Return both halves without line numbers, where new lines in REPLACE have none."""
+    if not search or not all(_NUMBERED.match(line) for line in search):
+        return None
+    old = [_NUMBERED.sub("", line, count=1) for line in search]
+    return old, [_NUMBERED.sub("", line, count=1) for line in replace]
+
+
+def _find(search: Sequence[str], texts: Sequence[str]) -> list[tuple[int, int]]:
+    """Return (first, last) line of every place, blank lines not counted on either side."""
+    filled = [at for at, text in enumerate(texts) if text]
+    wanted = [line for line in search if line]
+    if not wanted:
+        return []
+    return [
+        (filled[at], filled[at + len(wanted) - 1])
+        for at in range(len(filled) - len(wanted) + 1)
+        if all(_alike(line, texts[filled[at + step]]) for step, line in enumerate(wanted))
+    ]
+
+
+def _alike(line: str, text: str) -> bool:
+    """Return whether a line of SEARCH is a line of the file, or is but for its comment."""
+    return text.startswith(line) and (
+        line == text or _REMARK.fullmatch(text, len(line)) is not None
+    )
+
+
+def _refitted(
+    search: Sequence[str], replace: Sequence[str], place: Sequence[str]
+) -> list[str] | None:
+    """Return REPLACE as it goes into the file, or None if a line's indentation is not certain."""
+    own = _own_lines(search, place)
+    levels = _levels(search, own)
+    new: list[str] = []
+    for tag, i1, i2, j1, j2 in opcodes(_key(search), _key(replace)):
+        if tag == "equal":
+            new += [own.get(at, "") for at in range(i1, i2)]
+            continue
+        for at, line in enumerate(replace[j1:j2]):
+            space = _space(line, levels)
+            if space is None and i2 - i1 == j2 - j1:
+                space = indent(own.get(i1 + at, ""))
+            if space is None and line.strip():
+                return None
+            new.append((space or "") + line.strip() if line.strip() else "")
+    return new
+
+
+def _key(lines: Sequence[str]) -> list[str]:
+    return [line.strip() for line in lines]
+
+
+def _own_lines(search: Sequence[str], place: Sequence[str]) -> dict[int, str]:
+    """Return position in SEARCH -> the file's own line."""
+    at = [number for number, line in enumerate(search) if line.strip()]
+    return dict(zip(at, (line for line in place if line.strip()), strict=True))
+
+
+def _levels(search: Sequence[str], own: dict[int, str]) -> dict[str, str | None]:
+    """Return indentation in the reply -> in the file; None where it stands for several."""
+    levels: dict[str, str | None] = {}
+    for at, line in own.items():
+        there = indent(search[at])
+        if levels.setdefault(there, indent(line)) != indent(line):
+            levels[there] = None
+    return levels
+
+
+def _space(line: str, levels: dict[str, str | None]) -> str | None:
+    """Return the indentation of a new line, as far as the levels tell."""
+    there = indent(line)
+    if there in levels:
+        return levels[there]
+    known = [(old, new) for old, new in levels.items() if new is not None and there.startswith(old)]
+    if not known:
+        return None
+    old, new = max(known, key=lambda pair: len(pair[0]))
+    return new + there[len(old) :]
+
+
+def _spliced(lines: Lines, start: int, stop: int, new: Sequence[str]) -> str:
+    old = [text + end for text, end in zip(lines.texts, lines.ends, strict=True)]
+    last = lines.ends[stop - 1]
+    middle = [f"{line}{lines.newline}" for line in new]
+    if middle and stop == len(old):
+        middle[-1] = new[-1] + last
+    return lines.bom + "".join([*old[:start], *middle, *old[stop:]])
