@@ -125,7 +125,8 @@ class _Reader:
             return
         if mark is Mark.FENCE:
             self._in_fence = not self._in_fence
-        self.out.append(line)
+        if mark is not Mark.MIDDLE:  # the line under a heading
+            self.out.append(line)
 
     def _begin(self) -> None:
         self._state = _State.OLD

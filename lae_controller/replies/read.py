@@ -108,10 +108,13 @@ def _read(text: str, program: Program, mode: str) -> Reading:
 def _last_resort(text: str, program: Program) -> Reading:
     """Take a whole file for the block that was asked for, if it is plain that it is one."""
     try:
-        return read_whole(text, program)
+        reading = read_whole(text, program)
     except DiffError:
         parse(text, program.files)  # which says what was expected
         raise
+    if all(reading.files[path] == text for path, text in program.files.items()):
+        parse(text, program.files)  # new files alone are examples, not a change
+    return reading
 
 
 def _derived(program: Program, after: Files) -> str:

@@ -12,7 +12,7 @@ from lae_controller.replies.markers import Mark, mark_of
 _LABEL = re.compile(
     r"[\s>*_#`]*(summary|kind|promise)[*_`]*[ \t]*:[\s*_`]*(.*?)[\s*_`]*", re.IGNORECASE
 )
-_NUMBER = re.compile(r"\d+(?:\.\d+)?")
+_NUMBER = re.compile(r"(?<![\d.-])\d+(?:\.\d+)?")
 _OTHER_NAMES = {
     "optimizer": Intervention.OPTIMISER,
     "regularization": Intervention.REGULARISATION,
@@ -75,6 +75,6 @@ def _kind(name: str) -> Intervention | None:
 
 
 def _promise(found: dict[str, str]) -> float | None:
-    number = _NUMBER.match(found.get("promise", ""))
+    number = _NUMBER.search(found.get("promise", ""))
     value = float(number[0]) if number else 0.0
     return value if 1 <= value <= 10 else None

@@ -55,13 +55,15 @@ class _Reader:
             self.end_hunk()
             named = old["path"] if new["path"] == _NOTHING else new["path"]
             self._path = re.sub(r"^[ab]/", "", named)
-        elif line.startswith("diff --git "):
-            self.end_hunk()
-        elif not self._in_fence and line and line[0] not in " +-\\":
+            self._hunk = [] if self._in_fence else None  # where models leave out the @@ line
+        elif line.startswith("diff --git ") or self._is_prose(line):
             self.end_hunk()
         elif self._hunk is not None:
             self._hunk.append(line)
         self._last = line
+
+    def _is_prose(self, line: str) -> bool:
+        return not self._in_fence and bool(line) and line[0] not in " +-\\"
 
     def end_hunk(self) -> None:
         """Make a block of the lines since the last ``@@``, if they change anything."""

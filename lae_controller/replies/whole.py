@@ -115,8 +115,13 @@ def resembles(path: str, text: str, before: str) -> bool:
         return there is not None and len(names & there) >= _MOST * len(names)
     if names is not None and there is None:
         return False
-    lines = {line.strip() for line in inside.splitlines() if line.strip()}
-    return len(lines & {line.strip() for line in text.splitlines()}) >= _MOST * len(lines)
+    heads = _heads(inside)
+    return len(heads & _heads(text)) >= _MOST * len(heads)
+
+
+def _heads(text: str) -> set[str]:
+    """Return what the lines begin with: a key, a variable, or all of a line that gives none."""
+    return {re.split("[:=]", line, maxsplit=1)[0].strip() for line in text.splitlines()} - {""}
 
 
 def _inside(path: str, text: str) -> Iterator[str]:

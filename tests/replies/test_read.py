@@ -1,0 +1,187 @@
+from __future__ import annotations
+
+import pytest
+
+from lae_controller.change.diff import apply_change
+from lae_controller.errors import ChildError, DiffError
+from lae_controller.program import Files, Intervention, Reason
+from lae_controller.replies import Reply, read_reply
+
+NET = """\
+RATE = 0.5
+WIDTH = 8
+
+
+class Net:
+    def __init__(self):
+        self.units = WIDTH
+
+    def step(self, x):
+        y = x * RATE
+        return y
+"""
+FILES = {"net.py": NET}
+LOWER = "<<<<<<< SEARCH\nRATE = 0.5\n=======\nRATE = 0.1\n>>>>>>> REPLACE\n"
+BLOCKED = f"import math\n# EVOLVE-BLOCK-START\n{NET}# EVOLVE-BLOCK-END\nprint(Net())\n"
+
+
+def read(text: str, files: Files = FILES, *, mode: str = "diff") -> tuple[Reply, Files]:
+    """Read a reply and apply what it says, which must fit exactly."""
+    reply = read_reply(text, files, tuple(files), mode)
+    applied = apply_change(files, reply.change, editable=tuple(files))
+    assert not applied.repaired
+    return reply, applied.files
+
+
+def refusal(text: str, files: Files = FILES, *, mode: str = "diff") -> ChildError:
+    with pytest.raises(ChildError) as info:
+        read_reply(text, files, tuple(files), mode)
+    return info.value
+
+
+def test_a_reply_as_it_was_asked_for() -> None:
+    reply, files = read(f"SUMMARY: a lower rate, for once\nKIND: optimiser\n{LOWER}PROMISE: 4\n")
+    assert reply == Reply(
+        "net.py\n" + LOWER, "a lower rate; for once", Intervention.OPTIMISER, 4.0, ()
+    )
+    assert files["net.py"] == NET.replace("0.5", "0.1")
+
+
+def test_what_a_reply_does_not_say_is_read_off_the_change() -> None:
+    reply, _ = read(LOWER)
+    assert reply.summary == "RATE = 0.5 -> RATE = 0.1"
+    assert reply.intervention is Intervention.OPTIMISER
+    assert reply.promise is None
+
+
+@pytest.mark.parametrize(
+    ("stated", "kind"),
+    [
+        ("optimiser", Intervention.OPTIMISER),
+        ("schedule", Intervention.OPTIMISER),
+        ("nonsense", Intervention.OPTIMISER),
+    ],
+)
+def test_the_change_wins_over_what_is_said_about_it(stated: str, kind: Intervention) -> None:
+    assert read(f"KIND: {stated}\n{LOWER}")[0].intervention is kind
+
+
+def test_a_kind_that_the_names_do_not_contradict_stands() -> None:
+    change = "KIND: schedule\n" + LOWER.replace("RATE = 0.1", "RATE = 0.1\nDECAY = 0.9")
+    assert read(change)[0].intervention is Intervention.SCHEDULE
+
+
+def test_the_path_line_is_seen_past_the_labelled_lines() -> None:
+    files = {**FILES, "other.py": "x = 1\n"}
+    reply, _ = read(f"net.py\nSUMMARY: lower\nKIND: optimiser\n{LOWER}", files)
+    assert reply.change == "net.py\n" + LOWER
+
+
+@pytest.mark.parametrize(
+    ("text", "repaired"),
+    [
+        pytest.param(
+            LOWER.replace("=======", ">>>>>>> REPLACE").replace("0.1\n>>>>>>> REPLACE\n", "0.1\n"),
+            ("markers",),
+            id="no separator",
+        ),
+        pytest.param(f"```\n{LOWER[:-16]}```\n", ("markers",), id="closed by its fence"),
+        pytest.param(
+            "<<<<<<< SEARCH\n1 | RATE = 0.5\n=======\n1 | RATE = 0.1\n>>>>>>> REPLACE\n",
+            ("indentation",),
+            id="line numbers",
+        ),
+        pytest.param(
+            f"<<<<<<< SEARCH\n{NET.replace('y = x', 'z = x')}=======\n"
+            f"{NET.replace('0.5', '0.1')}>>>>>>> REPLACE\n",
+            ("the whole file in one block",),
+            id="whole file with a slip",
+        ),
+        pytest.param("@@ -1 +1 @@\n-RATE = 0.5\n+RATE = 0.1\n", ("unified diff",), id="diff"),
+        pytest.param(
+            f"Try this:\n```python\n{NET.replace('0.5', '0.1')}```\n", ("whole file",), id="file"
+        ),
+        pytest.param(f"<think>\n{LOWER.replace('0.1', '9')}</think>\n{LOWER}", (), id="thoughts"),
+        pytest.param(f"Sure!\n```python\n{LOWER}```\nIt helps.\n", (), id="prose and fence"),
+        pytest.param(f"Setext\n=======\nis a heading.\n{LOWER}", ("markers",), id="heading"),
+    ],
+)
+def test_other_spellings_of_the_same_change(text: str, repaired: tuple[str, ...]) -> None:
+    reply, files = read(text)
+    assert files["net.py"] == NET.replace("0.5", "0.1")
+    assert reply.repaired == repaired
+
+
+def test_one_loose_block_beside_an_exact_one() -> None:
+    text = LOWER + (
+        "<<<<<<< SEARCH\ndef step(self, x):\n        y = x * RATE\n=======\n"
+        "def step(self, x):\n        y = x * RATE + 1\n>>>>>>> REPLACE\n"
+    )
+    reply, files = read(text)
+    assert reply.repaired == ("indentation",)
+    assert "        y = x * RATE + 1\n" in files["net.py"]
+
+
+@pytest.mark.parametrize(
+    ("text", "reason", "why"),
+    [
+        ("  \n", Reason.MUTATOR_ERROR, "empty"),
+        ("<think>What now?", Reason.MUTATOR_ERROR, "empty"),
+        ("API Error: Rate limit reached", Reason.ENVIRONMENT, "Rate limit"),
+        ('{"type": "error", "error": {"type": "overloaded_error"}}', Reason.ENVIRONMENT, "error"),
+        ("Error code: 529 - overloaded", Reason.ENVIRONMENT, "529"),
+        ("Lower the rate to 0.1.", Reason.BAD_DIFF, "no SEARCH/REPLACE block"),
+        ("```python\nRATE = 0.1\n```\n", Reason.BAD_DIFF, "no SEARCH/REPLACE block"),
+        ("new.py\n```python\nRATE = 0.1\n```\n", Reason.BAD_DIFF, "no SEARCH/REPLACE block"),
+        (LOWER[:-16], Reason.BAD_DIFF, "never closed"),
+        ("RATE = 0.5\n=======\nRATE = 0.1\n>>>>>>> REPLACE\n", Reason.BAD_DIFF, "unpaired"),
+        (LOWER.replace("RATE = 0.5", "MOMENTUM = 0.5"), Reason.BAD_DIFF, "matches nothing"),
+        (LOWER.replace("0.1", "0.5"), Reason.NO_CHANGE, "leaves every file"),
+        ("../net.py\n" + LOWER, Reason.OUT_OF_BOUNDS, "holds '..'"),
+        ("train.py\n" + LOWER, Reason.BAD_DIFF, "no such file"),
+    ],
+)
+def test_refusals(text: str, reason: Reason, why: str) -> None:
+    error = refusal(text)
+    assert (error.reason, why in error.detail) == (reason, True), error
+
+
+def test_a_refusal_quotes_the_nearest_lines() -> None:
+    error = refusal(LOWER.replace("RATE = 0.5", "RATE = 0.25"))
+    assert isinstance(error, DiffError)
+    assert "1 | RATE = 0.5" in error.detail
+
+
+def test_a_repair_that_breaks_the_program_is_none() -> None:
+    text = "<<<<<<< SEARCH\nRATE = 0.5\n>>>>>>> REPLACE\nRATE = 0.1\n\nThis lowers it.\n"
+    assert "no ======= line" in refusal(text).detail
+
+
+def test_what_applies_exactly_is_not_judged() -> None:
+    _, files = read(LOWER.replace("RATE = 0.1", "RATE = = 0.1"))
+    assert "RATE = = 0.1" in files["net.py"]
+
+
+def test_only_evolve_blocks_change() -> None:
+    files = {"net.py": BLOCKED}
+    _, after = read(f"```python\n{NET.replace('0.5', '0.1')}```\n", files)
+    assert after["net.py"] == BLOCKED.replace("0.5", "0.1")
+    error = refusal(LOWER.replace("RATE = 0.5", "import math").replace("RATE = 0.1", "x"), files)
+    assert error.reason is Reason.OUT_OF_BOUNDS
+
+
+def test_whole_files_are_what_the_mode_asked_for() -> None:
+    files = {**FILES, "c.yaml": "rate: 1\nsize: 2\n"}
+    text = (
+        f"SUMMARY: both\nnet.py\n```python\n{NET}x = 1\n```\nc.yaml\n```yaml\nrate: 3\nsize: 2\n```"
+    )
+    reply, after = read(text, files, mode="files")
+    assert after == {"net.py": NET + "x = 1\n", "c.yaml": "rate: 3\nsize: 2\n"}
+    assert (reply.summary, reply.repaired) == ("both", ())
+    assert (
+        "not the whole file" in refusal("net.py\n```\nRATE = 1\n```\n", files, mode="files").detail
+    )
+
+
+def test_blocks_are_read_where_whole_files_were_asked_for() -> None:
+    assert read(LOWER, mode="files")[1]["net.py"] == NET.replace("0.5", "0.1")
