@@ -9,7 +9,7 @@ from lae_controller.prompts.code import show_files
 from lae_controller.prompts.examples import example_turns, question
 from lae_controller.prompts.fit import Levels, dropped, fit
 from lae_controller.prompts.ideas import idea_for
-from lae_controller.prompts.repairs import repair_turns
+from lae_controller.prompts.repairs import remarks, repair_turns
 from lae_controller.prompts.role import Form, system_text
 from lae_controller.prompts.turns import Prompt, Turn
 from lae_controller.task import Failure, Task
@@ -25,6 +25,7 @@ class Draft:
 
     def __init__(self, task: Task, form: Form) -> None:
         self.task = task
+        self._form = form
         titled = len(task.files) > 1 or form is not Form.DIFF
         whole = task.whole_files or form is Form.FILES
         self.code = show_files(task.files, titled=titled, whole=whole)
@@ -48,8 +49,12 @@ class Draft:
         """Return the prompt with these versions of its parts and this code."""
         left_out = [*dropped(self._versions, levels), *self._files_left_out(code)]
         asked = question("\n\n".join(code.values()), self._about(levels, left_out), self._idea)
+        failures = self._failures(levels)
+        if self._form is Form.AGENT:  # which does not see its earlier conversations
+            asked = "\n\n".join([asked, *remarks(failures)])
+            return Prompt(self._system, (Turn("user", asked),), tuple(left_out))
         examples = () if levels["examples"] else self._examples
-        turns = (*examples, *repair_turns(self._failures(levels), asked))
+        turns = (*examples, *repair_turns(failures, asked))
         return Prompt(self._system, turns, tuple(left_out))
 
     @property
@@ -66,14 +71,14 @@ class Draft:
             texts[levels[name]] for name, texts in self._told.items() if levels[name] < len(texts)
         ]
         if left_out:
-            chosen.append(f"Left out here for want of room: {'; '.join(left_out)}.")
+            chosen.append(f"For want of room here: {', '.join(left_out)}.")
         return "\n\n".join(chosen)
 
     def _files_left_out(self, code: Mapping[str, str]) -> list[str]:
         """Name the files that are not shown, with their lengths."""
         files = self.task.files
         return [
-            f"{path} ({len(files[path].splitlines())} lines)"
+            f"{path} ({len(files[path].splitlines())} lines) left out"
             for path in sorted(files)
             if path not in code
         ]

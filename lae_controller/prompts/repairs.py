@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from lae_controller.program import Reason
 from lae_controller.prompts.role import without_secrets
@@ -26,24 +26,26 @@ _OTHER = "Send a different change to the program as it was shown above."
 
 def repair_turns(failures: Sequence[Failure], question: str) -> tuple[Turn, ...]:
     """Return the child's question and, for each failure, the answer and what was wrong with it."""
-    turns = [Turn("user", question, cacheable=bool(failures))]
+    turns = [Turn("user", question)]
     for failure in failures:
-        told = what_was_wrong(failure)
+        told = _wrong(failure)
         if failure.reply.strip():
             turns += [Turn("assistant", _shown(failure.reply)), Turn("user", told)]
         else:  # no service takes an empty turn
             turns[-1] = Turn("user", f"{turns[-1].text}\n\n{told}")
-    return tuple(_marked(turns))
+    return tuple(turns)
 
 
-def _marked(turns: Sequence[Turn]) -> Iterator[Turn]:
-    """Yield the turns with the last one cacheable too, where a further repair may follow."""
-    for at, turn in enumerate(turns):
-        last = at == len(turns) - 1
-        yield Turn(turn.role, turn.text, cacheable=turn.cacheable or last)
+def remarks(failures: Sequence[Failure]) -> list[str]:
+    """Return a paragraph on earlier attempts, for an agent that starts anew; none without any."""
+    if not failures:
+        return []
+    details = [f"- {failure.reason.value}: {failure.detail.strip()}" for failure in failures]
+    head = "Earlier attempts at this failed; the files are the parent's again:"
+    return [without_secrets("\n".join([head, *details]))]
 
 
-def what_was_wrong(failure: Failure) -> str:
+def _wrong(failure: Failure) -> str:
     """Return what the user turn after a failed answer says."""
     detail = without_secrets(failure.detail).strip()
     if not failure.reply.strip():

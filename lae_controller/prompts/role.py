@@ -6,6 +6,7 @@ import re
 from enum import Enum
 from functools import cache
 
+from lae_controller.change.evolve_blocks import END, START
 from lae_controller.program import Direction, Intervention
 from lae_controller.skill_files import skill_root
 from lae_controller.task import Task
@@ -43,7 +44,7 @@ def system_text(task: Task, form: Form) -> str:
     """Return role, facts and rules."""
     sections = _sections()
     stated = f"{_STATE[form]} with what it does in a few words, and KIND: with one of {_KINDS}."
-    parts = [sections[""], _facts(task), sections[_HEADINGS[form]], stated]
+    parts = [sections[""], _facts(task, form), sections[_HEADINGS[form]], stated]
     if task.promise:
         parts.append(_PROMISE)
     return "\n\n".join(parts)
@@ -61,7 +62,7 @@ def _sections() -> dict[str, str]:
     return found
 
 
-def _facts(task: Task) -> str:
+def _facts(task: Task, form: Form) -> str:
     better = "larger" if task.direction is Direction.MAXIMIZE else "smaller"
     facts = [f"The metric is {task.metric_name}; {better} is better."]
     if task.run_cmd:
@@ -70,6 +71,11 @@ def _facts(task: Task) -> str:
         facts.append(f"Every program trains for {task.budget}; that is fixed.")
     if task.protected:
         facts.append(f"These settings stay as they are: {', '.join(task.protected)}.")
+    whole = task.whole_files or form is not Form.DIFF
+    if whole and any(START in text for text in task.files.values()):
+        facts.append(
+            f"In a file with lines {START} and {END} only what is between them may change."
+        )
     if task.context:
         facts.append(without_secrets(task.context.strip()))
     return "\n".join(facts)

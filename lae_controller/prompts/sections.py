@@ -26,7 +26,7 @@ _TROUBLE = ("error", "warning", "traceback", "nan", "killed")
 
 def of(task: Task) -> dict[str, Versions]:
     """Return every section by its name, in the order in which they are told."""
-    return {
+    found = {
         "metric": metric(task),
         "last run": last_run(task),
         "log": log_tail(task),
@@ -37,6 +37,7 @@ def of(task: Task) -> dict[str, Versions]:
         "kinds of change": kinds(task),
         "earlier changes": tried(task),
     }
+    return {name: tuple(dict.fromkeys(versions)) for name, versions in found.items()}
 
 
 def metric(task: Task) -> Versions:

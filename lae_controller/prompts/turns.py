@@ -16,8 +16,8 @@ class Turn:
 
     Attributes:
         text: never empty; user and assistant turns alternate, a user turn first and last.
-        cacheable: everything up to the end of this turn comes again in other calls (of the run,
-            or of the repairs of this child): the place for a cache mark.
+        cacheable: everything up to the end of this turn is the same for every child of the run:
+            the place for a cache mark. Set on one turn at most.
     """
 
     role: Literal["user", "assistant"]

@@ -29,7 +29,8 @@ def block(old: str, new: str, path: str = "") -> str:
             block("b\n", "c\n") + block("d\n", "e\n"),
         ),
         (
-            "--- a/n.py\n+++ b/n.py\n@@ -1 +1 @@\n-b\n+c\n--- a/m.py\n+++ b/m.py\n@@ -1 +1 @@\n-d\n+e\n",
+            "--- a/n.py\n+++ b/n.py\n@@ -1 +1 @@\n-b\n+c\n"
+            "--- a/m.py\n+++ b/m.py\n@@ -1 +1 @@\n-d\n+e\n",
             block("b\n", "c\n", "n.py") + block("d\n", "e\n", "m.py"),
         ),
         (
