@@ -1,8 +1,8 @@
 """How often does a run claim a gain that is not there, and how often does it miss one that is?
 
 Simulated runs: the metric of a program is its true value plus noise with a standard deviation of 1.
-Search, repeats on paired seeds, reserve and claim are the real ones. Beside each the naive rule: the
-best single run against the baseline's first, as a hill climber would report it.
+Search, repeats on paired seeds, reserve and claim are the real ones. Beside each stands the naive
+rule: the best single run against the baseline's first, as a hill climber would report it.
 
     python benchmarks/noise.py [--runs 200] [--total 72] [--where FOLDER]
 
@@ -36,6 +36,8 @@ GAIN = 3.0
 
 @dataclass
 class Count:
+    """How many runs ended how."""
+
     claimed: int = 0
     naive: int = 0
     best_is_true: int = 0
@@ -44,12 +46,13 @@ class Count:
 
 
 def simulate(folder: Path, number: int, total: int, gain: float, count: Count) -> None:
+    """See one run to its end, with one program of ``gain`` among its children."""
     lucky = random.Random(number).randrange(1, max(2, total // 2))
 
     def truth(value: int) -> float:
         return gain if value == lucky else 0.0
 
-    state, executor = synthetic_run(folder, World(truth, 1.0), total=total, seed=1000 * number)
+    state, _ = synthetic_run(folder, World(truth, 1.0), total=total, seed=1000 * number)
     shutil.rmtree(folder)
     best = state.search.global_best()
     assert best is not None
@@ -66,6 +69,7 @@ def simulate(folder: Path, number: int, total: int, gain: float, count: Count) -
 
 
 def main() -> int:
+    """Simulate, print, and say whether the figures are good enough."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--runs", type=int, default=200)
     parser.add_argument("--total", type=int, default=72, help="full runs of each search")

@@ -19,6 +19,7 @@ class Archive:
     def __init__(self, limit: int) -> None:
         self._limit = limit
         self._cells: dict[Cell, Elite] = {}
+        self._ranked: tuple[tuple[Cell, Elite], ...] | None = ()
 
     def __len__(self) -> int:
         return len(self._cells)
@@ -29,6 +30,7 @@ class Archive:
     def restore(self, cells: Iterable[tuple[Cell, Elite]]) -> None:
         """Hold exactly these cells, as they were written down."""
         self._cells = dict(cells)
+        self._ranked = None
 
     def get(self, cell: Cell) -> Elite | None:
         """Return the elite of a cell; None if it is empty."""
@@ -38,13 +40,15 @@ class Archive:
         """Return all cells that are held, in order, each with its elite."""
         return sorted(self._cells.items(), key=lambda item: item[0])
 
-    def ranked(self) -> list[tuple[Cell, Elite]]:
+    def ranked(self) -> tuple[tuple[Cell, Elite], ...]:
         """Return all cells that are held, the best elite first, ties by id."""
-        return sorted(self._cells.items(), key=lambda item: rank_key(item[1]))
+        if self._ranked is None:
+            self._ranked = tuple(sorted(self._cells.items(), key=lambda item: rank_key(item[1])))
+        return self._ranked
 
     def best(self) -> Elite | None:
         """Return the best elite; None while the map is empty."""
-        return min(self._cells.values(), key=rank_key, default=None)
+        return self.ranked()[0][1] if self._cells else None
 
     def add(self, cell: Cell, elite: Elite) -> bool:
         """Place an elite if its cell is empty or holds a worse one; return whether it stays.
@@ -55,12 +59,14 @@ class Archive:
         if holder is not None and not elite.beats(holder):
             return False
         self._cells[cell] = elite
+        self._ranked = None
         if len(self._cells) > self._limit:
             self._drop_worst()
         return self._cells.get(cell) is elite
 
     def revise(self, child_id: str, become: Callable[[Elite], Elite | None]) -> None:
         """Let the elites of one program become another value, or none, where they stand."""
+        self._ranked = None
         for cell, elite in list(self._cells.items()):
             if same_program(elite.child_id, child_id):
                 changed = become(elite)
@@ -73,6 +79,7 @@ class Archive:
         """Move every elite to its cell under new edges; of two in one cell the better stays."""
         elites = list(self._cells.values())
         self._cells = {}
+        self._ranked = None
         for elite in elites:
             cell = cell_of(elite.measures)
             holder = self._cells.get(cell)
@@ -80,8 +87,9 @@ class Archive:
                 self._cells[cell] = elite
 
     def _drop_worst(self) -> None:
-        cell = max(self._cells, key=lambda held: rank_key(self._cells[held]))
+        cell, _ = self.ranked()[-1]
         del self._cells[cell]
+        self._ranked = None
 
 
 def stats_of(archives: Sequence[Archive], num_bins: int) -> ArchiveStats:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from lae_controller.program import (
     Cell,
@@ -29,7 +29,14 @@ from lae_controller.search.elites import (
 )
 from lae_controller.search.niche import Grid
 from lae_controller.search.pareto import ParetoFront
-from lae_controller.search.selection import NUM_LEADERS, Choice, Mode, Progress, choose_parent
+from lae_controller.search.selection import (
+    MOST_TRIED,
+    NUM_LEADERS,
+    Choice,
+    Mode,
+    Progress,
+    choose_parent,
+)
 
 
 class Islands:
@@ -84,6 +91,8 @@ class Islands:
     def tell(self, record: Record) -> Placement:
         """Take in one child; the class says in which order what happens."""
         self._progress.told(record)
+        if len(self._progress.tried) > MOST_TRIED:
+            self._progress.forget_all_but(elite.child_id for elite in self._living())
         elite = elite_of(record, self._direction)
         if elite is None:
             return Placement(kept=False, cell=None)
@@ -209,14 +218,21 @@ class Islands:
     def _choice(self, island: int) -> Choice:
         if self._best is None:
             raise ValueError("no program was placed yet; expected the baseline to be told first")
-        elites = {elite.child_id: elite for elite in self._everyone()}
-        elites[self._best.child_id] = self._best
+        heads = [elite for archive in self._islands for _, elite in archive.ranked()[:NUM_LEADERS]]
+        leaders = {elite.child_id: elite for elite in [self._best, *heads]}
         return Choice(
             island=self._islands[island].ranked(),
-            leaders=sorted(elites.values(), key=rank_key)[:NUM_LEADERS],
+            leaders=sorted(leaders.values(), key=rank_key)[:NUM_LEADERS],
             tried=self._progress.tried,
             num_bins=self._settings.num_bins,
         )
+
+    def _living(self) -> Iterator[Elite]:
+        """Yield every elite of every island, and the best of the run."""
+        if self._best is not None:
+            yield self._best
+        for archive in self._islands:
+            yield from (elite for _, elite in archive.ranked())
 
     def _observe(self, elite: Elite) -> None:
         """Let the axes take in one program, and re-bin if that moves any elite."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -15,6 +15,9 @@ Mode = Literal["balanced", "exploit", "explore"]
 
 NOTICEABLE = 0.002
 """Share of all that was gained since the baseline below which a gain is no progress."""
+
+MOST_TRIED = 4096
+"""Parents whose children are counted; above it those that hold no cell any more are forgotten."""
 
 NUM_LEADERS = 8
 """How many of the run's best elites may become parents while quality stalls."""
@@ -58,7 +61,8 @@ class Progress:
     """What the parent rule remembers of the children told so far.
 
     Attributes:
-        tried: child id -> how many children were made from it, failed ones included.
+        tried: child id -> how many children were made from it, failed ones included; of a program
+            that left all maps no longer than ``MOST_TRIED`` says.
         since_best: children that ran since the global best last got noticeably better.
         since_cell: children that ran since one filled an empty cell.
     """
@@ -78,6 +82,10 @@ class Progress:
         if record.status is not Status.CRASH:
             self.since_best += 1
             self.since_cell += 1
+
+    def forget_all_but(self, living: Iterable[str]) -> None:
+        """Count no longer for programs that cannot become parents again."""
+        self.tried = Counter({child: self.tried[child] for child in living if child in self.tried})
 
     def placed(self, best: float, *, new_cell: bool) -> None:
         """Note a child that was kept, and the fitness of the global best after it."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left, insort
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from lae_controller.search.elites import RankKey
@@ -111,30 +111,30 @@ class Tree:
         if not self._nodes:
             raise ValueError("no program was placed yet; expected the baseline to be told first")
         total = self._visits + sum(in_flight.values())
-        explore = self._c_puct * math.sqrt(total) / len(self._nodes)
-        scored = [
-            (-self._score(node, explore, extra), node.key, node.child_id)
-            for node, extra in self._candidates(in_flight)
-        ]
-        return min(scored)[2]
+        weight = self._c_puct * math.sqrt(total) / len(self._nodes)
+        ratings = {rating for _, rating in self._groups}
+        explore = {rating: weight * self._prior(rating) for rating in ratings}
+        step = 1 / max(1, len(self._order) - 1)
+        return min(
+            (bisect_left(self._order, key) * step - explore[rating] / (1 + visits), key, child_id)
+            for key, child_id, visits, rating in self._candidates(in_flight)
+        )[2]
 
-    def _candidates(self, in_flight: Mapping[str, int]) -> Iterable[tuple[Node, int]]:
+    def _candidates(
+        self, in_flight: Mapping[str, int]
+    ) -> Iterator[tuple[RankKey, str, int, float | None]]:
         """Yield every node under expansion, and of all others the best of each group."""
         for child_id, count in in_flight.items():
-            if child_id in self._nodes:
-                yield self._nodes[child_id], count
-        for group in self._groups.values():
-            for _, child_id in group:
+            node = self._nodes.get(child_id)
+            if node is not None:
+                yield node.key, child_id, node.visits + count, node.rating
+        for (visits, rating), group in self._groups.items():
+            for key, child_id in group:
                 if child_id not in in_flight:
-                    yield self._nodes[child_id], 0
+                    yield key, child_id, visits, rating
                     break
 
-    def _score(self, node: Node, explore: float, extra: int) -> float:
-        prior = 1.0
-        if node.rating is not None and self._rated:
-            prior = (node.rating * self._rated / self._sum) ** self._exponent
-        return self._rank(node) + explore * prior / (1 + node.visits + extra)
-
-    def _rank(self, node: Node) -> float:
-        last = len(self._order) - 1
-        return 1.0 - bisect_left(self._order, node.key) / last if last else 1.0
+    def _prior(self, rating: float | None) -> float:
+        if rating is None or not self._rated:
+            return 1.0
+        return math.pow(rating * self._rated / self._sum, self._exponent)
