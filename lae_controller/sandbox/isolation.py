@@ -12,6 +12,7 @@ from pathlib import Path
 from lae_controller.errors import ChildError
 from lae_controller.files import make_folder
 from lae_controller.program import Reason
+from lae_controller.sandbox.aliases import other_paths
 from lae_controller.sandbox.bubblewrap import mount_points
 from lae_controller.sandbox.command import TrainingCommand
 from lae_controller.sandbox.home import survey_home
@@ -62,14 +63,18 @@ class Isolation:
         make_folder(scratch)
         make_folder(proof)
         mounts: tuple[Mount, ...] = ()
+        roots: tuple[Mount, ...] = ()
         if self.tier is Tier.BWRAP:
             mounts = mount_points(work, self.entries)
+            again = other_paths(self.root, self.python, command.env)
+            roots = tuple(Mount(work, path) for path in again)
         view = View(
             work=work,
             stands_at=self.root,
             scratch=scratch,
             proof=proof,
             mounts=mounts,
+            extra_roots=roots,
             readable=(_PACKAGE, Path(sys.prefix), self.python, self.python.parent.parent),
             hidden=(self.hidden,),
             devices=devices,
