@@ -12,7 +12,18 @@ def _mutate() -> int:
     return main(Path(sys.argv[2]))
 
 
+def _serve() -> int:
+    """Take the short way in for the process that Mutators are forked off."""
+    from pathlib import Path
+
+    from lae_controller.mutator_server import serve
+
+    return serve(Path(sys.argv[3]), sys.argv[4], float(sys.argv[5]))
+
+
 if __name__ == "__main__":
+    if sys.argv[1:3] == ["mutate", "--serve"]:
+        sys.exit(_serve())
     if sys.argv[1:2] == ["mutate"] and len(sys.argv) == 3:
         sys.exit(_mutate())
     from lae_controller.cli import main

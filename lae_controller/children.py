@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import sys
 from collections import OrderedDict
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -26,12 +24,12 @@ from lae_controller.evaluators import Interrupted
 from lae_controller.evaluators.baseline import Prepared
 from lae_controller.files import make_folder, remove_tree, write_atomic, write_json
 from lae_controller.mutate import read_outcome
-from lae_controller.mutators.environment import mutator_environment
+from lae_controller.mutator_pool import MutatorPool
 from lae_controller.program import Artifacts, Files, Reason, parse_child_id
 from lae_controller.results import read as read_result
 from lae_controller.sandbox.calls import never_entered
 from lae_controller.sandbox.command import number_text
-from lae_controller.sandbox.launch import Command, Lifelines, lock_beside, run, wait_for_warden
+from lae_controller.sandbox.launch import Lifelines, lock_beside, wait_for_warden
 from lae_controller.sandbox.programs import build, check_bounds, read_program
 from lae_controller.sandbox.snapshot import Entry
 from lae_controller.state import Asked, RunState
@@ -54,12 +52,14 @@ class Frozen:
         digest: its normal form; two children of equal digest are the same program.
         suspect: what calls for a look before it is placed; empty if nothing does.
         chance: a source of chance that the change brings in; empty if it brings in none.
+        repaired: whether a block fitted only but for its indentation or trailing blanks.
     """
 
     files: Files
     digest: str
     suspect: str
     chance: str
+    repaired: bool
 
 
 class Children:
@@ -69,6 +69,7 @@ class Children:
         self._settings = settings
         self._prepared = prepared
         self._lifelines = lifelines
+        self._mutators = MutatorPool(settings.lae_dir, settings.mutator, lifelines)
         self._lae = settings.lae_dir
         self._files: OrderedDict[str, Files] = OrderedDict()
 
@@ -194,34 +195,26 @@ class Children:
         folder = self.folder(child_id)
         said = ""
         for attempt in range(_MUTATOR_TRIES):
-            command = self._command(folder, attempt)
             try:
-                ended = run(command, self._lifelines)
+                status, log = self._mutators.run(folder, attempt)
             except PrerequisiteError:
                 if self._lifelines.cut_all:
                     raise Interrupted(child_id) from None
                 if attempt == _MUTATOR_TRIES - 1:
                     raise
                 continue
-            if ended.why == "lifeline":
-                raise Interrupted(child_id)
             outcome = read_outcome(folder)
-            if outcome is not None and ended.status in _OUTCOMES:
+            if outcome is not None and status in _OUTCOMES:
                 return outcome
-            said = _tail(command.output) or f"exit status {ended.status}"
-            if ended.status is not None and ended.status >= 0:
+            said = _tail(log) or f"exit status {status}"
+            if status >= 0:
                 break
-            said = f"killed by signal {-(ended.status or 0)}; {said}"
-        return MutatorFailure(Reason.MUTATOR_ERROR, said)
+            said = f"killed by signal {-status}; {said}"
+        return MutatorFailure(Reason.MUTATOR_ERROR, said, unaccounted=True)
 
-    def _command(self, folder: Path, attempt: int) -> Command:
-        python = Path(sys.executable)
-        env = mutator_environment(self._settings.mutator, os.environ)
-        package = str(Path(__file__).resolve().parent.parent)
-        env["PYTHONPATH"] = os.pathsep.join(filter(None, [package, env.get("PYTHONPATH", "")]))
-        argv = (str(python), "-m", "lae_controller", "mutate", str(folder / "task.json"))
-        log = folder / f"mutator-{attempt}.log"
-        return Command(argv, folder, env, log, self._settings.mutator.timeout, grace=2.0)
+    def close(self) -> None:
+        """Wait for the Mutator processes, whose lifelines were cut."""
+        self._mutators.close()
 
     def forget(self, child_id: str) -> None:
         """Remove what was only needed until a child was told."""
@@ -259,9 +252,11 @@ class Children:
         directory = self.directory(asked.child_id)
         before = self.files(asked.parent_id)
         editable = self._prepared.baseline.editable
+        repaired = False
         if change.strip():
             write_atomic(self._lae / "results" / f"{asked.child_id}.diff", change)
             applied = apply_change(before, change, editable=self._may_change(before))
+            repaired = applied.repaired
             self._refuse_harness(applied.added)
             for path in (*applied.changed, *applied.added):
                 make_folder((directory / path).parent)
@@ -274,7 +269,7 @@ class Children:
         settings = self._settings
         data = [entry.path for entry in self._prepared.snapshot.entries if _is_data(entry)]
         suspect = suspicious_change(before, after, settings.metric, settings.metric_pattern, data)
-        return Frozen(after, digest, suspect or "", adds_chance(before, after))
+        return Frozen(after, digest, suspect or "", adds_chance(before, after), repaired)
 
     def _refuse_harness(self, added: tuple[str, ...]) -> None:
         there = {entry.path for entry in self._prepared.snapshot.entries}

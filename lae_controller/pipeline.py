@@ -6,6 +6,7 @@ change that does not apply, or a child that crashes, goes back to a Mutator that
 
 from __future__ import annotations
 
+import time
 from collections import deque
 from collections.abc import Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
@@ -26,6 +27,7 @@ SERVICE_TRIES = 5
 """How often in a row a proposal may fail for the sake of its service before the run stops."""
 
 _TICK_S = 0.2
+_FIRST_PAUSE_S = 5.0
 MENDABLE = frozenset(
     {
         Reason.BAD_DIFF,
@@ -79,6 +81,7 @@ class Pipeline:
         self._mends = settings.repair_attempts if settings.backend in MENDING else 0
         self._proposing: dict[str, tuple[Try, Future[Mutation | MutatorFailure]]] = {}
         self._tries: dict[str, Try] = {}
+        self._later: list[tuple[float, Try]] = []
         self._ready: deque[Pending] = deque()
         self._repeated: deque[tuple[Pending, Evaluation]] = deque()
         self._finished: deque[tuple[Asked, Result]] = deque()
@@ -88,14 +91,13 @@ class Pipeline:
 
     def __bool__(self) -> bool:
         """Whether any child has not been handed out as finished."""
-        return bool(
-            self._proposing or self._ready or self.flight or self._finished or self._repeated
-        )
+        under_way = self._proposing or self._later or self._ready or self.flight
+        return bool(under_way or self._finished or self._repeated)
 
     @property
     def proposing(self) -> int:
         """How many children wait for their Mutator."""
-        return len(self._proposing)
+        return len(self._proposing) + len(self._later)
 
     @property
     def ready(self) -> int:
@@ -135,8 +137,8 @@ class Pipeline:
                     self._repeated.append((pending, evaluation))
                 else:
                     self._evaluated(pending, self._steps.believed(pending, evaluation))
-        elif self._proposing and not self._finished:
-            wait(self._awaited(), timeout=_TICK_S, return_when=FIRST_COMPLETED)
+        elif not self._finished:
+            self._wait_for_proposals()
         while self._finished:
             yield self._finished.popleft()
 
@@ -150,6 +152,12 @@ class Pipeline:
         future = self._mutators.submit(children.mutate, attempt.asked.child_id)
         self._proposing[attempt.asked.child_id] = (attempt, future)
 
+    def _wait_for_proposals(self) -> None:
+        if self._proposing:
+            wait(self._awaited(), timeout=_TICK_S, return_when=FIRST_COMPLETED)
+        elif self._later:
+            time.sleep(_TICK_S)
+
     def _awaited(self) -> list[Future[Mutation | MutatorFailure]]:
         futures = [future for _, future in self._proposing.values()]
         return futures[:1] if self._in_order else futures
@@ -159,6 +167,11 @@ class Pipeline:
         return 0.02 if self._proposing else _TICK_S
 
     def _freeze_proposed(self) -> None:
+        now = time.monotonic()
+        due = [attempt for moment, attempt in self._later if moment <= now]
+        self._later = [later for later in self._later if later[0] > now]
+        for attempt in due:
+            self._propose(attempt)
         for child in list(self._proposing):
             attempt, future = self._proposing[child]
             if future.done():
@@ -183,6 +196,8 @@ class Pipeline:
             self._finish(attempt, mutation, frozen.digest, frozen.evaluation)
 
     def _not_proposed(self, attempt: Try, failure: MutatorFailure) -> None:
+        if failure.unaccounted:
+            self.purse.lose(attempt.asked.child_id)
         if failure.fatal:
             raise PrerequisiteError(failure.detail)
         if failure.reason is Reason.ENVIRONMENT:
@@ -200,7 +215,9 @@ class Pipeline:
                 f"mutator: the model service failed {SERVICE_TRIES} times in a row: {detail}. "
                 "Nothing that was finished is lost; give the same command again when it is up"
             )
-        self._propose(replace(attempt, troubles=attempt.troubles + 1))
+        pause = _FIRST_PAUSE_S * 2**attempt.troubles
+        again = replace(attempt, troubles=attempt.troubles + 1)
+        self._later.append((time.monotonic() + pause, again))
 
     def _mend(self, attempt: Try, reply: str, evaluation: Evaluation) -> bool:
         """Send a failed proposal back, if its Mutator can mend it and may try once more."""

@@ -22,6 +22,7 @@ class Purse:
         self._settings = settings
         self._state = state
         self._committed: dict[str, float] = {}
+        self._lost = 0.0
         self.is_empty = False
 
     def commit(self, task: Task) -> bool:
@@ -29,7 +30,7 @@ class Purse:
         limit = self._settings.max_cost_usd
         if limit is None:
             return True
-        spent = self._state.usage.cost_usd or 0.0
+        spent = (self._state.usage.cost_usd or 0.0) + self._lost
         held = sum(
             most
             for child, most in self._committed.items()
@@ -41,6 +42,10 @@ class Purse:
             return False
         self._committed[task.child_id] = most or 0.0
         return True
+
+    def lose(self, child_id: str) -> None:
+        """Count all that was set aside as spent: the process was killed before it could say."""
+        self._lost += self._committed.pop(child_id, 0.0)
 
     def settle(self, child_id: str, cost: float) -> None:
         """Set aside what a child really cost, which counts as spent once it is told."""

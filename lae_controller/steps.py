@@ -159,6 +159,8 @@ class Steps:
             return Unfit(error.digest, never_ran(error))
         except ChildError as error:
             return Unfit(None, never_ran(error))
+        if frozen.repaired:
+            mutation = replace(mutation, repaired=(*mutation.repaired, "indentation"))
         return Pending(asked, mutation, frozen.digest, frozen.suspect, frozen.chance)
 
     # -- evaluate ----------------------------------------------------------------------------
@@ -228,6 +230,11 @@ class Steps:
         chance: str = "",
     ) -> Result:
         """Make a child's result durable; from here on it cannot be lost."""
+        if mutation.repaired:
+            artifacts = evaluation.artifacts
+            note = f"repaired: {'; '.join(mutation.repaired)}"
+            artifacts = replace(artifacts, warnings=(*artifacts.warnings, note))
+            evaluation = replace(evaluation, artifacts=artifacts)
         result = Result(
             child_id=asked.child_id,
             parent_id=asked.parent_id,

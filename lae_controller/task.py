@@ -133,6 +133,7 @@ class Mutation:
         reply: the model's answer as it came, for a repair; empty where no model was asked.
         usage: None where no model was asked.
         promise: how promising the proposer finds it, from 1 to 10; None if it did not say.
+        repaired: what had to be forgiven to read the answer, in words.
     """
 
     change: str
@@ -142,6 +143,7 @@ class Mutation:
     reply: str = ""
     usage: Usage | None = None
     promise: float | None = None
+    repaired: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,6 +155,7 @@ class MutatorFailure:
             failed, which is no child's fault.
         reply: what the model answered, if it did.
         fatal: whether no further proposal can succeed either, such as with a bad key.
+        unaccounted: whether its process was killed, so that nobody knows what it spent.
     """
 
     reason: Reason
@@ -160,3 +163,4 @@ class MutatorFailure:
     reply: str = ""
     usage: Usage | None = None
     fatal: bool = False
+    unaccounted: bool = False

@@ -43,6 +43,8 @@ LAYERS = {
     "niches": 3,
     "resume": 3,
     "mutate": 3,
+    "mutator_pool": 3,
+    "mutator_server": 3,
     "children": 3,
     "inflight": 3,
     "parts": 3,

@@ -83,6 +83,7 @@ class AnthropicMutator:
                 reply=talk.text,
                 usage=service.usage,
                 promise=reply.promise,
+                repaired=reply.repaired,
             )
 
     def _service(self, rng: random.Random) -> Service:
