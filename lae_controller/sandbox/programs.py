@@ -14,6 +14,7 @@ from lae_controller.program import Files, Reason
 from lae_controller.sandbox.snapshot import Snapshot
 
 _NEVER_ADDED = frozenset(["__pycache__", ".git"])
+_ADDED_BYTES = 4 << 20
 
 
 def build(snapshot: Snapshot, base: Path, directory: Path, files: Files | None = None) -> None:
@@ -94,23 +95,27 @@ def _unmatched(snapshot: Snapshot, pattern: str) -> str:
 
 
 def read_program(directory: Path, snapshot: Snapshot, editable: Iterable[str]) -> Files:
-    """Return the program's own texts: its editable files and those that were added to it."""
+    """Return the program's own texts: its editable files and those that were added to it.
+
+    Raises:
+        ChildError: OUT_OF_BOUNDS if one of them is no text.
+    """
     paths = set(editable) | set(added_paths(directory, snapshot))
-    return {path: read_source(directory / path) for path in sorted(paths)}
+    try:
+        return {path: read_source(directory / path) for path in sorted(paths)}
+    except ConfigError as error:
+        raise ChildError(Reason.OUT_OF_BOUNDS, str(error)) from None
 
 
 def added_paths(directory: Path, snapshot: Snapshot) -> list[str]:
-    """Return the files of a program directory that the snapshot does not have."""
+    """Return the files and links of a program directory that the snapshot does not have."""
     known = {entry.path for entry in snapshot.entries}
     added: list[str] = []
     for folder, subfolders, names in os.walk(directory):
         here = Path(folder)
-        subfolders[:] = [
-            name
-            for name in subfolders
-            if name not in _NEVER_ADDED and not (here / name).is_symlink()
-        ]
-        for name in names:
+        links = [name for name in subfolders if (here / name).is_symlink()]
+        subfolders[:] = [name for name in subfolders if name not in {*links, *_NEVER_ADDED}]
+        for name in [*names, *links]:
             path = (here / name).relative_to(directory).as_posix()
             if path not in known:
                 added.append(path)
@@ -122,7 +127,8 @@ def check_bounds(directory: Path, snapshot: Snapshot, base: Path, editable: Iter
 
     Raises:
         ChildError: HARNESS_CHANGED if a file of the harness was changed, removed or replaced by a
-            link; OUT_OF_BOUNDS if a link was added or a data link changed.
+            link; OUT_OF_BOUNDS if a data link was changed, or something was added that is no
+            plain file of a size that source code has.
     """
     allowed = set(editable)
     for entry in snapshot.entries:
@@ -138,5 +144,15 @@ def check_bounds(directory: Path, snapshot: Snapshot, base: Path, editable: Iter
                 f"{entry.path}: not an editable file, but its content changed",
             )
     for path in added_paths(directory, snapshot):
-        if (directory / path).is_symlink():
+        place = directory / path
+        if place.is_symlink():
             raise ChildError(Reason.OUT_OF_BOUNDS, f"{path}: a link was added; expected a file")
+        if not place.is_file():  # to open a pipe would wait for ever
+            raise ChildError(Reason.OUT_OF_BOUNDS, f"{path}: was added but is no plain file")
+        if place.stat().st_size > _ADDED_BYTES:
+            size = place.stat().st_size >> 20
+            raise ChildError(
+                Reason.OUT_OF_BOUNDS,
+                f"{path}: a file of {size} MiB was added; expected source code, at most "
+                f"{_ADDED_BYTES >> 20} MiB",
+            )

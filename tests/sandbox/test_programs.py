@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import os
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -104,3 +106,41 @@ def test_links_may_not_be_added_or_turned(snapshot: Snapshot, tmp_path: Path) ->
     (program / "data").symlink_to("/tmp")
     with pytest.raises(ChildError, match="data: the link was changed"):
         check_bounds(program, snapshot, store, ["model.py"])
+
+
+def test_a_linked_folder_may_not_be_added(snapshot: Snapshot, tmp_path: Path) -> None:
+    program = tmp_path / "g1-i0-a0"
+    build(snapshot, tmp_path / "base", program)
+    (program / "lib").symlink_to(tmp_path)
+    with pytest.raises(ChildError, match="lib: a link was added") as caught:
+        check_bounds(program, snapshot, tmp_path / "base", ["model.py"])
+    assert caught.value.reason is Reason.OUT_OF_BOUNDS
+
+
+@pytest.mark.parametrize(
+    ("make", "said"),
+    [
+        (os.mkfifo, "is no plain file"),
+        (lambda path: path.write_bytes(b"#" * (5 << 20)), "a file of 5 MiB was added"),
+    ],
+)
+def test_only_files_of_a_usual_size_may_be_added(
+    make: Callable[[Path], object], said: str, snapshot: Snapshot, tmp_path: Path
+) -> None:
+    program = tmp_path / "g1-i0-a0"
+    build(snapshot, tmp_path / "base", program)
+    make(program / "new.py")
+    with pytest.raises(ChildError, match=said) as caught:
+        check_bounds(program, snapshot, tmp_path / "base", ["model.py"])
+    assert caught.value.reason is Reason.OUT_OF_BOUNDS
+
+
+def test_an_added_file_that_is_no_text_fails_the_child_alone(
+    snapshot: Snapshot, tmp_path: Path
+) -> None:
+    program = tmp_path / "g1-i0-a0"
+    build(snapshot, tmp_path / "base", program)
+    (program / "weights.bin").write_bytes(b"\0\1\2")
+    with pytest.raises(ChildError, match=r"weights\.bin") as caught:
+        read_program(program, snapshot, ["model.py"])
+    assert caught.value.reason is Reason.OUT_OF_BOUNDS
