@@ -29,7 +29,8 @@ _CREDENTIALS = (
     ".gem/credentials .m2/settings.xml .gradle/gradle.properties .composer/auth.json "
     # language models and their agents
     ".claude .claude.json .config/claude .config/anthropic .codex .config/openai .gemini .cursor "
-    ".config/github-copilot .config/io.datasette.llm .config/aider "
+    ".config/github-copilot .config/io.datasette.llm .config/aider .config/opencode "
+    ".local/share/opencode .qwen .config/goose .local/share/goose "
     # hubs and trackers
     ".huggingface .cache/huggingface/token .cache/huggingface/stored_tokens .kaggle "
     ".config/kaggle .config/wandb .wandb .comet.config .clearml.conf clearml.conf .neptune "
