@@ -91,6 +91,8 @@ class Task:
         context: what the task is about, in the words of whoever set it: an evaluator's
             docstring, an experiment's description.
         whole_files: show files with evolve blocks whole, not only what lies inside the blocks.
+        project: where the user's own tree lies, which nobody may write; empty if it is not known.
+        isolation: how an agent that edits files is kept apart, as the setting of that name.
     """
 
     child_id: str
@@ -120,6 +122,8 @@ class Task:
     directory: str = ""
     context: str = ""
     whole_files: bool = False
+    project: str = ""
+    isolation: str = "auto"
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ from lae_controller.errors import ConfigError
 from lae_controller.task import Mutation, MutatorFailure, Task
 
 MUTATORS: Mapping[str, str] = {
+    "agent": "lae_controller.mutators.agent_cli:make",
     "anthropic": "lae_controller.mutators.anthropic_api:make",
     "offline": "lae_controller.mutators.offline:make",
 }
@@ -27,7 +28,8 @@ class Mutator(Protocol):
     The contract of every backend:
 
     - ``change`` is one SEARCH/REPLACE text that applies to ``task.files`` as it is, or is
-      empty when nothing could be proposed; it never changes nothing.
+      empty when nothing could be proposed, or when what was edited in ``task.directory`` is the
+      proposal; it never changes nothing.
     - It touches only files that match ``task.editable``, only between evolve markers where
       a file has them, and no line that ``task.protected`` names.
     - Every draw comes from ``rng``; a backend that needs no service returns the same
@@ -36,7 +38,7 @@ class Mutator(Protocol):
     - What comes to nothing is a ``MutatorFailure`` with its reason, ENVIRONMENT if only the
       service failed; a ConfigError or PrerequisiteError means that no proposal can succeed.
     - It is called in a process of its own, once for each child, several at a time: it keeps
-      no state between calls and writes no file.
+      no state between calls and writes no file, but for the edits of that directory.
     """
 
     def mutate(self, task: Task, rng: random.Random) -> Mutation | MutatorFailure:

@@ -10,6 +10,7 @@ from typing import Any
 
 from lae_controller.config import MutatorSettings
 from lae_controller.errors import PrerequisiteError
+from lae_controller.mutators.agent_presets import agent_environment
 from lae_controller.sandbox.command import is_secret, scrubbed_environment
 
 KEY, TOKEN, BASE_URL = "ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "ANTHROPIC_BASE_URL"
@@ -38,6 +39,8 @@ def mutator_environment(settings: MutatorSettings, environ: Mapping[str, str]) -
 
     It holds no key, token or password but those its own backend needs.
     """
+    if settings.backend == "agent":
+        return agent_environment(settings, environ)
     env = scrubbed_environment(environ, Path(sys.executable))
     names = VISIBLE.get(settings.backend, ())
     env.update({name: environ[name] for name in names if name in environ})
