@@ -43,12 +43,16 @@ class Model:
 
     Attributes:
         scripts: text that a conversation's first words contain -> its script; tried in order.
+        refuse: an HTTP status that every request is answered with; 0 for none.
         requests: (path, body) of each request, in the order of arrival.
+        headers: of each request, as text.
     """
 
     scripts: Mapping[str, Script]
     url: str = ""
+    refuse: int = 0
     requests: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
+    headers: list[str] = field(default_factory=list)
 
     def text(self, index: int) -> str:
         """Return one request's body as text."""
@@ -198,14 +202,18 @@ def _as_chat(say: Say, body: dict[str, Any], number: int) -> Iterator[Event]:
     delta = {"role": "assistant", "content": say.text} | ({"tool_calls": calls} if calls else {})
     yield "", {**chunk, "choices": [{"index": 0, "delta": delta, "finish_reason": None}]}
     reason = "tool_calls" if calls else "stop"
-    yield "", {**chunk, "choices": [{"index": 0, "delta": {}, "finish_reason": reason}]}
+    usage = {"prompt_tokens": 1000, "completion_tokens": 50, "total_tokens": 1050}
+    last = {"index": 0, "delta": {}, "finish_reason": reason}
+    yield "", {**chunk, "choices": [last], "usage": usage}
 
 
 def _as_gemini(say: Say, _body: dict[str, Any], _number: int) -> Iterator[Event]:
     parts = [{"text": say.text}] if say.text else []
     calls = [{"functionCall": {"name": name, "args": given}} for name, given in say.calls]
     content = {"role": "model", "parts": [*parts, *calls]}
-    yield "", {"candidates": [{"content": content, "finishReason": "STOP", "index": 0}]}
+    candidate = {"content": content, "finishReason": "STOP", "index": 0}
+    usage = {"promptTokenCount": 1000, "candidatesTokenCount": 50}
+    yield "", {"candidates": [candidate], "usageMetadata": usage}
 
 
 # -- the server ----------------------------------------------------------------------------------
@@ -235,12 +243,23 @@ class _Handler(BaseHTTPRequestHandler):
         body = json.loads(self.rfile.read(int(self.headers.get("content-length") or 0)) or "{}")
         path = self.path.partition("?")[0]
         model.requests.append((path, body))
+        model.headers.append(str(self.headers))
+        if model.refuse:
+            self._refuse(model.refuse)
+            return
         for ending, (read, write) in FORMATS.items():
             if path.endswith(ending):
                 say = model.say(list(read(body)))
                 self._answer(list(write(say, body, len(model.requests))), body, ending)
                 return
         self.send_error(404)
+
+    def _refuse(self, status: int) -> None:
+        error = {"message": "refused", "code": status, "type": "invalid_request"}
+        self.send_response(status)
+        self.send_header("content-type", "application/json")
+        self.end_headers()
+        self.wfile.write(json.dumps({"type": "error", "error": error}).encode())
 
     def _answer(self, events: list[Event], body: dict[str, Any], ending: str) -> None:
         streamed = body.get("stream") or ending == ":streamGenerateContent"
@@ -258,10 +277,10 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 @contextmanager
-def scripted_model(scripts: Mapping[str, Script]) -> Iterator[Model]:
+def scripted_model(scripts: Mapping[str, Script], *, refuse: int = 0) -> Iterator[Model]:
     """Serve scripts on a free port of the loopback until the block is left."""
     server = _Server(("127.0.0.1", 0), _Handler)
-    server.model = Model(scripts, f"http://127.0.0.1:{server.server_address[1]}")
+    server.model = Model(scripts, f"http://127.0.0.1:{server.server_address[1]}", refuse)
     thread = threading.Thread(target=server.serve_forever, daemon=True)
     thread.start()
     try:
