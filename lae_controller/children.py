@@ -160,6 +160,8 @@ class Children:
             budget=f"{number_text(settings.budget)} {settings.budget_unit}",
             promise=settings.evolution.prior_exponent > 0,
             directory=str(self.directory(asked.child_id)),
+            project=str(settings.root),
+            isolation=settings.isolation,
         )
 
     @cached_property

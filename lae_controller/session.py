@@ -19,6 +19,7 @@ from lae_controller.files import write_atomic, write_json
 from lae_controller.ledger import Ledger
 from lae_controller.lock import ControllerLock
 from lae_controller.loop import Controller
+from lae_controller.mutators import load_mutator
 from lae_controller.mutators.environment import check_key
 from lae_controller.mutators.prices import check_cost_limit
 from lae_controller.program import Placement
@@ -49,6 +50,7 @@ def run_search(settings: Settings, say: Say) -> tuple[Stop, str]:
     with ControllerLock(settings.lae_dir), stop_signals():
         check_key(settings.mutator, os.environ)
         check_cost_limit(settings.mutator)
+        load_mutator(settings.mutator)  # a command that is missing is named before anything runs
         lifelines = Lifelines()
         begin_session(settings)
         try:
