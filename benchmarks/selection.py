@@ -27,6 +27,8 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 
+from rastrigin import ARCHITECTURES, DIMENSIONS, START, Program, mutate, rastrigin
+
 from lae_controller.evolution import SelectionShares
 from lae_controller.program import (
     Direction,
@@ -45,11 +47,7 @@ from lae_controller.search.niche import RunningAxis, bin_of
 from lae_controller.search.puct import Puct
 from lae_controller.search.selection import SelectionSettings
 
-DIMENSIONS = 10
-BOUND = 5.12
 NOISE = 5.0
-ARCHITECTURES = "abcd"
-Numbers = tuple[float, ...]
 
 NEVER = 10**9
 DEFAULT = SelectionSettings(**asdict(SelectionShares()))
@@ -63,49 +61,6 @@ RULES = {
 }
 TREES = {"puct": 1.0, "puct c=0.3": 0.3, "puct c=2.5": 2.5}
 HILL_CLIMBING = "hill climbing"
-
-
-@dataclass(frozen=True)
-class Program:
-    """A point of the search space and its text."""
-
-    architecture: str
-    numbers: Numbers
-    digits: tuple[int, ...]
-
-    @property
-    def text(self) -> str:
-        """Return the program as it would stand in a file."""
-        lines = [f"x{i} = {x:.{d}f}" for i, (x, d) in enumerate(self._pairs())]
-        return "\n".join([f"arch = {self.architecture}", *lines])
-
-    def _pairs(self) -> list[tuple[float, int]]:
-        return list(zip(self.numbers, self.digits, strict=True))
-
-
-START = Program("a", tuple(4.235 if i % 2 else -4.235 for i in range(DIMENSIONS)), (3,) * 10)
-
-
-def mutate(parent: Program, structural: bool, rng: random.Random) -> Program:
-    """Rewrite one number; one change in ten swaps the architecture where there is a choice."""
-    if structural and rng.random() < 0.1:
-        other = rng.choice([a for a in ARCHITECTURES if a != parent.architecture])
-        return Program(other, parent.numbers, parent.digits)
-    index, digits = rng.randrange(DIMENSIONS), rng.randint(1, 6)
-    if rng.random() < 0.75:
-        value = parent.numbers[index] + rng.gauss(0, rng.choice([0.05, 0.2, 1.0]))
-    else:
-        value = rng.uniform(-BOUND, BOUND)
-    numbers = list(parent.numbers)
-    numbers[index] = round(min(BOUND, max(-BOUND, value)), digits)
-    places = list(parent.digits)
-    places[index] = digits
-    return Program(parent.architecture, tuple(numbers), tuple(places))
-
-
-def rastrigin(numbers: Sequence[float]) -> float:
-    """Return Rastrigin's function: 0 at the origin, a local optimum near every integer."""
-    return sum(x * x + 10 - 10 * math.cos(2 * math.pi * x) for x in numbers)
 
 
 def rotation(rng: random.Random) -> list[list[float]]:
@@ -159,6 +114,7 @@ class Run:
         self.islands = 1 if rule in TREES else 4
         self.measure = objective(problem, seed)
         self.programs: dict[str, Program] = {}
+        self.texts: dict[str, str] = {}
         self.search = search_for(rule, seed)
         self.seen: list[float] = []
         for island in range(self.islands):
@@ -195,8 +151,9 @@ class Run:
         _, island, _ = parse_child_id(child)
         held = [elite.child_id for _, elite in self.search.elites(island)]
         drawn = choose_references(held, 10, rng_for(self.seed, child, "diversity"))
-        others = [self.programs[other].text for other in drawn] or [START.text]
-        measures = Measures(len(program.text), "loc", mean_distance(program.text, others))
+        text = self.texts[child] = program.text
+        others = [self.texts[other] for other in drawn] or [START.text]
+        measures = Measures(len(text), "loc", mean_distance(text, others))
         self.seen.append(measures.diversity)
         noise = NOISE if self.problem == "noisy" and parent is not None else 0.0
         error = rng_for(self.seed, child, "noise").gauss(0, noise)

@@ -59,10 +59,10 @@ class Tree:
 
     def add(self, child_id: str, key: RankKey, rating: float | None) -> None:
         """Take in a new node."""
-        if rating is not None:
-            self._rated += 1
-            self._sum += rating
         node = Node(child_id, key, rating if self._exponent > 0 else None)
+        if node.rating is not None:
+            self._rated += 1
+            self._sum += node.rating
         self._nodes[child_id] = node
         insort(self._order, key)
         insort(self._groups.setdefault((0, node.rating), []), (key, child_id))
@@ -80,6 +80,9 @@ class Tree:
     def withdraw(self, child_id: str) -> None:
         """Take a node out: it is expanded no more; its visits stay counted in the total."""
         node = self._nodes.pop(child_id)
+        if node.rating is not None:
+            self._rated -= 1
+            self._sum -= node.rating
         group = self._groups[node.visits, node.rating]
         del group[bisect_left(group, (node.key, child_id))]
         if not group:

@@ -129,6 +129,38 @@ class TestSearchContract:
         with pytest.raises(ConfigError, match="g1-i0-a0 is not held back as suspect"):
             search.accept("g1-i0-a0")
 
+    def test_further_runs_change_the_rank(self, name: str) -> None:
+        search = fold(make(name), [told("g0-i0-a0", 0.0, diversity=0.0)])
+        search.tell(told("g1-i0-a0", 5.0, diversity=0.5))
+        search.tell(told("g1-i0-a1", 4.0, diversity=1.0))
+        search.revise("g1-i0-a0", 3.0, (5.0, 1.0))
+        best = search.global_best()
+        assert best is not None
+        assert (best.child_id, best.metric) == ("g1-i0-a1", 4.0)
+        revised = {it.child_id: it for _, it in search.elites(0)}["g1-i0-a0"]
+        assert (revised.metric, revised.fitness, revised.runs) == (3.0, 3.0, (5.0, 1.0))
+
+    def test_what_is_withdrawn_is_nowhere_and_no_parent(self, name: str) -> None:
+        search = fold(make(name, TWO_METRICS), [told("g0-i0-a0", 0.0, metrics={"size": 5.0})])
+        search.tell(told("g1-i0-a0", 9.0, diversity=1.0, metrics={"size": 1.0}, promise=9.0))
+        search.withdraw("g1-i0-a0")
+        assert [it.child_id for _, it in search.elites(0)] == ["g0-i0-a0"]
+        assert "g1-i0-a0" not in {it.child_id for it in search.front()}
+        best = search.global_best()
+        assert best is not None
+        assert best.child_id == "g0-i0-a0"
+        assert {chosen.parent_id for chosen in asked(search)} == {"g0-i0-a0"}
+        search.tell(told("g2-i0-a0", None, parent="g1-i0-a0", status=Status.CRASH))
+        search.withdraw("g1-i0-a0")
+        search.revise("g1-i0-a0", 1.0, (1.0,))
+        assert [it.child_id for _, it in search.elites(0)] == ["g0-i0-a0"]
+
+    def test_who_would_be_displaced(self, name: str) -> None:
+        search = fold(make(name), [told("g0-i0-a0", 0.0), told("g1-i0-a0", 3.0)])
+        best = search.global_best()
+        assert best is not None
+        assert best in search.rivals(0, best)
+
     def test_no_inspiration_is_the_parent_or_named_twice(self, name: str) -> None:
         for chosen in asked(fold(make(name, TWO_METRICS), history(8, 120)), 60):
             shown = [chosen.parent_id, *chosen.top, *chosen.diverse]
