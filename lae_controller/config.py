@@ -9,10 +9,12 @@ from enum import Enum
 from pathlib import Path
 from typing import Any
 
+from lae_controller.codec import encode
 from lae_controller.errors import ConfigError
 from lae_controller.evolution import EvolutionSettings, check_evolution, evolution_settings
 from lae_controller.program import Direction
 from lae_controller.quantities import TotalBudget, parse_duration, parse_size, parse_total
+from lae_controller.scoring import ScoringSettings, typed_scoring, with_derived
 from lae_controller.validation import validate
 from lae_controller.yaml_text import load_yaml
 
@@ -128,6 +130,7 @@ class Settings:
     host: str = "other"
     lease: str = "2h"
     mutator: MutatorSettings = MutatorSettings()
+    scoring: ScoringSettings = field(default_factory=ScoringSettings)
     evolution: EvolutionSettings = field(default_factory=EvolutionSettings)
     confirm: ConfirmSettings = ConfirmSettings()
     executor: ExecutorSettings = ExecutorSettings()
@@ -141,6 +144,18 @@ class Settings:
     def sandbox_dir(self) -> Path:
         """``sandbox_root``, resolved against the project root."""
         return (self.root / self.sandbox_root).resolve()
+
+    @property
+    def budget_unit(self) -> str:
+        """What the budget counts, in words."""
+        if not self.scoring.trains:
+            return "gate shards"
+        return "s" if self.gate is Gate.TIME else "epochs or steps"
+
+    @property
+    def objective(self) -> str:
+        """Where the metric comes from, in words."""
+        return self.scoring.describe(self.run_cmd)
 
     @property
     def derived_smoke_budget(self) -> float:
@@ -166,7 +181,9 @@ class Settings:
 
         Metrics measured under different values of these could not be compared.
         """
+        scoring = {} if self.scoring.trains else {"scoring": encode(self.scoring)}
         return {
+            **scoring,
             "metric": self.metric,
             "metric_direction": self.direction.value,
             "run_cmd": self.run_cmd,
@@ -274,7 +291,7 @@ def parse(text: str, path: Path, *, algorithm: str | None = None) -> Settings:
     if algorithm is not None:
         values["evolution"] = {**(values.get("evolution") or {}), "algorithm": algorithm}
     validate(values, "run", path.name)
-    settings = _typed(values, path)
+    settings = _typed(with_derived(values, path.name), path)
     _check_together(settings)
     return settings
 
@@ -307,6 +324,7 @@ def _typed(values: dict[str, Any], path: Path) -> Settings:
 
 _SECTIONS: dict[str, Any] = {
     "mutator": MutatorSettings,
+    "scoring": typed_scoring,
     "evolution": evolution_settings,
     "confirm": ConfirmSettings,
     "executor": ExecutorSettings,
@@ -355,7 +373,7 @@ def _check_together(settings: Settings) -> None:
         raise ConfigError(f"{where}: metrics holds {twice!r} again; expected each metric once")
     check_evolution(settings.evolution, where, metrics=len(names), gate=settings.gate.value)
     needs_key = settings.gate is Gate.EPOCHS and "{budget}" not in settings.run_cmd
-    if needs_key and settings.budget_key is None:
+    if needs_key and settings.budget_key is None and settings.scoring.trains:
         raise ConfigError(
             f"{where}: budget_key is missing and run_cmd has no {{budget}}; expected one of them, "
             "or a child could train as long as it likes"

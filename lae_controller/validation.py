@@ -73,6 +73,8 @@ def _expected(schema: dict[str, Any]) -> str:
         words += f" and at most {schema['maximum']}"
     if "exclusiveMinimum" in schema:
         words += f" above {schema['exclusiveMinimum']}"
+    if "exclusiveMaximum" in schema:
+        words += f" and below {schema['exclusiveMaximum']}"
     if schema.get("minLength") or schema.get("minItems"):
         words += " that is not empty"
     return words

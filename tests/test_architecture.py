@@ -24,6 +24,7 @@ LAYERS = {
     "quantities": 1,
     "config": 1,
     "evolution": 1,
+    "scoring": 1,
     "change": 1,
     "outputs": 1,
     "prompts": 1,
