@@ -12,10 +12,11 @@ from typing import Any
 from lae_controller.children import Children
 from lae_controller.config import Settings
 from lae_controller.errors import ConfigError, PrerequisiteError
+from lae_controller.evaluators import EVALUATORS, Evaluator
 from lae_controller.evaluators.baseline import Prepared, load_prepared
 from lae_controller.evaluators.cascade import evaluate
-from lae_controller.evaluators.command import CommandEvaluator, Limits
 from lae_controller.evaluators.preparation import prepare
+from lae_controller.evaluators.runs import Limits
 from lae_controller.executors import EXECUTORS
 from lae_controller.files import make_folder, read_json, write_atomic
 from lae_controller.ledger import Ledger
@@ -136,7 +137,7 @@ def evaluator_for(
     threads: Mapping[str, str],
     snapshot: Snapshot,
     editable: tuple[str, ...],
-) -> CommandEvaluator:
+) -> Evaluator:
     """Return the Evaluator that measures programs of this run.
 
     Raises:
@@ -145,9 +146,11 @@ def evaluator_for(
     memory = parse_size(settings.memory_limit) if settings.memory_limit else None
     free = shutil.disk_usage(settings.lae_dir).free
     limits = Limits(memory, max(DISK_FLOOR, min(_DISK_PER_CHILD, free - DISK_FLOOR)))
-    return CommandEvaluator(
-        settings, lifelines, isolation_for(settings, snapshot, editable), limits, threads
+    isolation = isolation_for(settings, snapshot, editable)
+    evaluator: Evaluator = _load(EVALUATORS[settings.scoring.mode])(
+        settings, lifelines, isolation, limits, threads
     )
+    return evaluator
 
 
 def isolation_for(settings: Settings, snapshot: Snapshot, editable: tuple[str, ...]) -> Isolation:
@@ -159,7 +162,8 @@ def isolation_for(settings: Settings, snapshot: Snapshot, editable: tuple[str, .
     """
     tier = choose(settings.isolation)
     script = entrypoint(settings)
-    is_python = runs_python(settings.run_cmd, script)
+    # Where no command of the user trains, what imports the candidate is a Python of our own.
+    is_python = not settings.run_cmd or runs_python(settings.run_cmd, script)
     if not is_python and tier in (Tier.LANDLOCK, Tier.SEATBELT):
         raise PrerequisiteError(
             f"run_cmd {settings.run_cmd!r} runs no Python, so nothing but the bubblewrap tier can "
@@ -176,6 +180,7 @@ def isolation_for(settings: Settings, snapshot: Snapshot, editable: tuple[str, .
         python=interpreter(settings.root),
         is_python=is_python,
         network=settings.network,
+        withheld=tuple(settings.root / path for path in settings.scoring.withheld),
     )
 
 

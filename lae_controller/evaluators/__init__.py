@@ -16,7 +16,8 @@ class Stage:
     """One run that is asked for.
 
     Attributes:
-        name: ``smoke``, ``full``, or ``full-2`` and so on for repeats.
+        name: ``smoke``, ``full``, or ``full-2`` and so on for repeats; ``test`` for the held-out
+            test, once at the end; ``shard-9`` for one unit alone.
         budget: in the unit of ``gate``.
         seed: training seed, handed over where the project can take one.
         limit: wall-clock seconds until SIGTERM; None for no limit.
@@ -101,6 +102,16 @@ class Evaluator(Protocol):
             PrerequisiteError: if the machine failed, not the child.
         """
         ...
+
+
+EVALUATORS = {
+    "command": "lae_controller.evaluators.command:CommandEvaluator",
+    "dataset_metric": "lae_controller.evaluators.dataset:DatasetEvaluator",
+    "test_gate": "lae_controller.evaluators.suite:TestGateEvaluator",
+    "custom_script": "lae_controller.evaluators.script:ScriptEvaluator",
+    "llm_judge": "lae_controller.evaluators.judge:JudgeEvaluator",
+}
+"""By ``scoring.mode``; each is made of settings, lifelines, isolation, limits and environment."""
 
 
 class Interrupted(Exception):  # noqa: N818 - a condition, not an error

@@ -242,7 +242,7 @@ def layers(found: Bubblewrap, home: Home, view: View) -> list[Layer]:
     roots = [Layer(view.stands_at.resolve(), "bind", view.work)]
     roots += [Layer(root.target.resolve(), "bind", root.source) for root in view.extra_roots]
     private = [Layer(path, "tmpfs") for path in _PRIVATE if path.is_dir()]
-    hidden = [Layer(path.resolve(), "tmpfs") for path in view.hidden if path.is_dir()]
+    hidden = [_mask(path.resolve()) for path in view.hidden if path.exists()]
     masks = [_mask(path) for path in home.masked]
     caches = [Layer(path, "overlay") for path in home.caches if found.overlay]
     mounts = [Layer(_seen(roots, each.target), "ro-bind", each.source) for each in view.mounts]

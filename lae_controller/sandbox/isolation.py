@@ -38,6 +38,7 @@ class Isolation:
         entrypoint: None if it could not be told from the command.
         python: the interpreter of the project.
         is_python: whether the command runs Python, so that it leaves a record.
+        withheld: further places of which a run sees nothing, such as the answers it is scored by.
     """
 
     tier: Tier
@@ -49,6 +50,7 @@ class Isolation:
     python: Path
     is_python: bool
     network: bool
+    withheld: tuple[Path, ...] = ()
 
     def enclose(
         self, command: TrainingCommand, place: Path, devices: tuple[str, ...], *, calls: bool
@@ -76,7 +78,7 @@ class Isolation:
             mounts=mounts,
             extra_roots=roots,
             readable=(_PACKAGE, Path(sys.prefix), self.python, self.python.parent.parent),
-            hidden=(self.hidden,),
+            hidden=(self.hidden, *self.withheld),
             devices=devices,
             network=self.network,
         )

@@ -42,7 +42,7 @@ class View:
         proof: a directory for what the recorder writes; writable.
         extra_roots: further copies (writable) and the roots over which they are shown.
         readable: what must stay readable although a private folder would hide it.
-        hidden: folders of which nothing may be seen, such as the sandbox itself.
+        hidden: files and folders of which nothing may be seen, such as the sandbox itself.
         devices: device nodes of the slot, such as ``/dev/nvidia0``.
         network: whether more than the loopback is reachable.
     """
