@@ -81,7 +81,7 @@ def plan(settings: Settings, concurrency: int, reason: str) -> list[str]:
     planned = f", {generations} generations" if generations else ""
     each = f"{number_text(settings.budget)} {settings.budget_unit}"
     return [
-        f"{settings.metric} ({settings.direction.value}) of `{settings.run_cmd}`",
+        f"{settings.metric} ({settings.direction.value}) of {settings.objective}",
         f"program: {' '.join(settings.editable_files)}",
         f"budget: {each} a run, {settings.total_budget}{planned}",
         f"concurrency: {concurrency} ({reason})",

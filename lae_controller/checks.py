@@ -10,6 +10,7 @@ from lae_controller.budget import Budget
 from lae_controller.config import Settings
 from lae_controller.errors import RefusedError
 from lae_controller.evaluators.baseline import Baseline, Prepared, is_forced
+from lae_controller.evaluators.briefing import scoring_notes, shape
 from lae_controller.files import write_atomic
 from lae_controller.lock import ControllerLock
 from lae_controller.mutators.sources import PYTHON, YAML
@@ -66,7 +67,7 @@ def report(settings: Settings, prepared: Prepared) -> list[Check]:
         *_mutator(settings, baseline),
         _smoke(settings, baseline),
         _full(settings, baseline),
-        _budget(settings, baseline),
+        *_scoring(settings, baseline),
         _noise(baseline),
         _estimate(settings, baseline),
     ]
@@ -84,7 +85,7 @@ def refuse(checks: list[Check]) -> None:
 
 
 def _config(settings: Settings, baseline: Baseline) -> Check:
-    unit = "s" if settings.gate.value == "time" else "epochs or steps"
+    unit = settings.budget_unit
     text = (
         f"{settings.metric} ({settings.direction.value}), {len(baseline.editable)} editable files, "
         f"{number_text(settings.budget)} {unit} a run, {settings.total_budget} in all"
@@ -150,6 +151,14 @@ def _budget(settings: Settings, baseline: Baseline) -> Check:
         forced = is_forced(settings)
         return Check("budget", "note" if forced else "refused", NO_EFFECT)
     return Check("budget", "ok", "the injected budget takes effect")
+
+
+def _scoring(settings: Settings, baseline: Baseline) -> list[Check]:
+    """Say whether the budget works; without a training command, what the stages measure."""
+    if settings.scoring.trains:
+        return [_budget(settings, baseline)]
+    lines = [Check("scoring", "ok", shape(settings))]
+    return lines + [Check("scoring", "note", text) for text in scoring_notes(settings, baseline)]
 
 
 def _noise(baseline: Baseline) -> Check:

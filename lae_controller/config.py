@@ -147,7 +147,7 @@ class Settings:
 
     @property
     def budget_unit(self) -> str:
-        """What the budget counts, in words."""
+        """What ``budget`` counts, in words."""
         if not self.scoring.trains:
             return "gate shards"
         return "s" if self.gate is Gate.TIME else "epochs or steps"
@@ -165,11 +165,6 @@ class Settings:
         if self.gate is Gate.TIME:
             return self.budget / 10
         return 1.0 if self.budget <= 50 else float(max(1, round(self.budget / 10)))
-
-    @property
-    def budget_unit(self) -> str:
-        """What ``budget`` counts, in words."""
-        return "s" if self.gate is Gate.TIME else "epochs or steps"
 
     @property
     def smoke_charge(self) -> float:

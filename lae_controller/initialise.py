@@ -109,8 +109,8 @@ def one_line(settings: Settings) -> str:
     """Say in one line what a ``loop.run.yaml`` binds."""
     return (
         f"{settings.path.name}: {settings.direction.value} {settings.metric} of "
-        f"`{settings.run_cmd}`, program {' '.join(settings.editable_files)}, budget "
-        f"{settings.budget:g} {settings.gate.value}, {settings.total_budget}"
+        f"{settings.objective}, program {' '.join(settings.editable_files)}, budget "
+        f"{settings.budget:g} {settings.budget_unit}, {settings.total_budget}"
     )
 
 

@@ -6,7 +6,8 @@ The runs made here are charged to the budget and kept, so that ``check`` and ``r
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 
 from lae_controller.change.evolve_blocks import find_blocks
@@ -16,8 +17,10 @@ from lae_controller.config import Gate, Settings
 from lae_controller.errors import ConfigError, RefusedError
 from lae_controller.evaluators import Evaluator, Measurement, Stage
 from lae_controller.evaluators.baseline import BASELINE_ID, Baseline, Prepared, load_prepared
+from lae_controller.evaluators.frozen import without_frozen
 from lae_controller.evaluators.leftovers import Leftovers, find_leftovers
 from lae_controller.evaluators.limits import allowance, is_told, limit_of
+from lae_controller.evaluators.shards import Shards, refuse_thin, shard_stage
 from lae_controller.files import read_json, remove_tree, write_json
 from lae_controller.machine.slots import Slot
 from lae_controller.outputs.artifacts import max_step
@@ -25,6 +28,7 @@ from lae_controller.program import Reason
 from lae_controller.sandbox.command import check_keys, number_text
 from lae_controller.sandbox.programs import build, editable_paths, read_program
 from lae_controller.sandbox.snapshot import Snapshot, matches, survey, take
+from lae_controller.scoring import SCRIPT
 
 Say = Callable[[str], None]
 EvaluatorFor = Callable[[Snapshot, tuple[str, ...]], Evaluator]
@@ -45,6 +49,8 @@ def prepare(settings: Settings, evaluators: EvaluatorFor, slot: Slot, say: Say) 
     there = load_prepared(settings)
     if there is not None:
         return there
+    if not settings.scoring.trains:
+        refuse_thin(settings.scoring.shards, settings.scoring.mode)
     preparation = _Preparation(settings, evaluators, slot, say)
     prepared = preparation.run()
     write_json(
@@ -83,6 +89,8 @@ class _Preparation:
         snapshot, created, smoke_budget, smoke = self.without_leftovers()
         metrics, full, slowest = self.full_runs()
         whole = smoke_budget >= settings.budget
+        alike = whole or not settings.scoring.trains  # then no budget was injected to be compared
+        artifacts = replace(full.artifacts, per_class=self.unit_scores(full))
         baseline = Baseline(
             editable=self.editable,
             digest=self.digest,
@@ -101,12 +109,12 @@ class _Preparation:
             fingerprint=full.fingerprint,
             efficiency=full.efficiency,
             entered=smoke.entered,
-            budget_effect=None if whole else _differ(smoke, full),
+            budget_effect=None if alike else _differ(smoke, full),
             outputs=tuple(created),
             charge=self.charge,
             seconds=self.seconds,
             notes=snapshot.notes,
-            artifacts=full.artifacts,
+            artifacts=artifacts,
             further=full.metrics,
         )
         for name in (it.name for it in settings.metrics if it.name not in full.metrics):
@@ -151,7 +159,7 @@ class _Preparation:
         snapshot = survey(
             settings.root,
             data_paths=settings.data_paths,
-            leave_out=(*settings.exclude, *outputs),
+            leave_out=(*settings.exclude, *outputs, *settings.scoring.withheld),
             skip=_sandbox_of(settings),
         )
         for path in settings.data_paths:
@@ -160,7 +168,8 @@ class _Preparation:
                     f"{settings.path.name}: data_paths holds {path!r}, but the project has nothing "
                     "of that name; expected a path or glob relative to the project root"
                 )
-        self.editable = tuple(editable_paths(snapshot, settings.editable_files))
+        found = editable_paths(snapshot, settings.editable_files)
+        self.editable = without_frozen(settings, found)
         take(settings.root, snapshot, self.base)
         build(snapshot, self.base, self.program)
         files = read_program(self.program, snapshot, self.editable)
@@ -178,7 +187,7 @@ class _Preparation:
         """Run the smoke stage, with twice the budget as long as no metric appears."""
         settings = self.settings
         # Noting calls takes time, which under a time budget would be the program's own.
-        calls = settings.gate is Gate.EPOCHS
+        calls = settings.gate is Gate.EPOCHS and settings.scoring.trains
         if settings.gate is Gate.TIME and self.known is None:
             self.known = allowance(settings) + (_PATIENCE_S if is_told(settings) else 0.0)
         while True:
@@ -190,7 +199,8 @@ class _Preparation:
                 continue
             if found.metric is not None:
                 return budget, found
-            if found.reason is not Reason.NO_METRIC or budget >= settings.budget:
+            short = found.reason is Reason.NO_METRIC and settings.scoring.trains
+            if not short or budget >= settings.budget:
                 raise RefusedError(self._refusal("smoke", budget, found))
             budget = min(settings.budget, budget * 2)
             self.say(f"no metric in the smoke run; its budget goes up to {number_text(budget)}")
@@ -247,6 +257,21 @@ class _Preparation:
         metrics = tuple(run.metric for run in found if run.metric is not None)
         return metrics, found[0], max(run.seconds for run in found)
 
+    def unit_scores(self, full: Measurement) -> Mapping[str, float]:
+        """Return how the baseline does on each unit, where a run reports their mean alone.
+
+        Measured one by one, which costs as much as one full run more; it shows units that are tied
+        or cannot lie between failure and success.
+        """
+        if self.settings.scoring.mode != SCRIPT:
+            return full.artifacts.per_class
+        gate = Shards(self.settings.scoring.shards).gate
+        base = Stage("full", self.settings.budget, self.settings.evolution.seed, None)
+        base = replace(base, limit=limit_of(self.settings, self.settings.budget, full.seconds))
+        found = {n: self.measure(shard_stage(base, n)).metric for n in gate}
+        self.charge += 1.0
+        return {f"shard {n}": metric for n, metric in found.items() if metric is not None}
+
     def leftovers(self) -> Leftovers:
         """Return what the smoke run left behind in its copy."""
         keys = (self.settings.budget_key or "", self.settings.seed_key or "")
@@ -261,9 +286,15 @@ class _Preparation:
         return (
             f"the baseline's {stage} run (budget {number_text(budget)}) gave no usable "
             f"{self.settings.metric}: {reason}: {found.detail}\n"
-            f"Expected {self.settings.run_cmd!r} to train and to report {self.settings.metric!r}. "
+            f"Expected {_what_is_run(self.settings)} to report {self.settings.metric!r}. "
             f"{hint}Mend the settings or the project; nothing was spent on children"
         )
+
+
+def _what_is_run(settings: Settings) -> str:
+    if settings.scoring.trains:
+        return f"{settings.run_cmd!r} to train and"
+    return settings.scoring.describe(settings.run_cmd)
 
 
 def _sandbox_of(settings: Settings) -> list[Path]:
