@@ -112,8 +112,10 @@ def _program(settings: Settings, prepared: Prepared) -> list[Check]:
     copies = prepared.snapshot.copies().values()
     size = sum(entry.size for entry in copies) / 1e6
     links = len(prepared.snapshot.entries) - len(copies)
-    script = entrypoint(settings) or "not recognised in run_cmd"
-    text = f"{len(copies)} files, {size:.1f} MB a copy, {links} linked; entry point {script}"
+    script = f"entry point {entrypoint(settings) or 'not recognised in run_cmd'}"
+    if not settings.scoring.trains:
+        script = f"scored by {settings.objective}"
+    text = f"{len(copies)} files, {size:.1f} MB a copy, {links} linked; {script}"
     notes = [Check("program", "note", note) for note in prepared.snapshot.notes]
     return [Check("program", "ok", text), *notes]
 

@@ -37,10 +37,11 @@ _NEEDED = {
     JUDGE: ("rubric",),
 }
 _TRAINING = ("run_cmd", "gate", "budget")
-_TRAINING_ONLY = (
-    *("gate", "budget", "smoke_budget", "budget_key", "seed_key", "entrypoint"),
+TRAINING_ONLY = (
+    *("run_cmd", "gate", "budget", "smoke_budget", "budget_key", "seed_key", "entrypoint"),
     *("metric_pattern", "metric_file", "params_pattern"),
 )
+"""Keys that say how a training command is run; ``test_gate`` may have a ``run_cmd`` of its own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,8 +178,8 @@ def _require(section: Mapping[str, Any], keys: tuple[str, ...], where: str, pref
 
 def _refuse_training(values: Mapping[str, Any], mode: str, where: str) -> None:
     """Refuse settings of a training command where none is run: they would do nothing."""
-    keys = _TRAINING_ONLY if mode == TESTS else ("run_cmd", *_TRAINING_ONLY)
-    found = next((key for key in keys if key in values), None)
+    allowed = ("run_cmd",) if mode == TESTS else ()
+    found = next((key for key in TRAINING_ONLY if key in values and key not in allowed), None)
     if found is not None:
         raise ConfigError(
             f"{where}: {found} has no meaning under scoring.mode {mode}; expected it only where a "

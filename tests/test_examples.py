@@ -44,6 +44,8 @@ def test_an_example_runs_whole(
     assert seen.prepared.baseline.metric == pytest.approx(start, abs=1e-4)
     told = [record for child, record in seen.state.told.items() if child != "g0-i0-a0"]
     assert told
+    if name == "packing":  # each unit was measured alone, to see that they differ
+        assert len(seen.prepared.baseline.artifacts.per_class) == 8
     assert "Baseline: " in synthesis
     lines = [check.text for check in checks.report(settings, seen.prepared)]
     assert any(said in line for line in lines)

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from lae_controller.errors import ConfigError
+from lae_controller.scoring import COMMAND, TRAINING_ONLY
 from lae_controller.yaml_text import load_yaml
 
 REQUIRED = (
@@ -75,7 +76,14 @@ class Proposal:
 
     def missing(self) -> tuple[str, ...]:
         """Return the required keys that have no value yet."""
-        return tuple(key for key in REQUIRED if self.value(key) is None)
+        return tuple(key for key in self.required if self.value(key) is None)
+
+    @property
+    def required(self) -> tuple[str, ...]:
+        """The keys that must have a value: fewer where no training command is run."""
+        if self.value("scoring.mode") in (None, COMMAND):
+            return REQUIRED
+        return tuple(key for key in REQUIRED if key not in TRAINING_ONLY)
 
     def with_suggestion(self, suggestion: Suggestion) -> Proposal:
         """Return this proposal with ``suggestion`` in the place of any other for its key."""
@@ -113,7 +121,8 @@ class Proposal:
 
     def _ordered(self) -> list[Suggestion]:
         rank = {key: index for index, key in enumerate(_ORDER)}
-        absent = (Suggestion(key, None, "not found") for key in REQUIRED if self.find(key) is None)
+        missing = (key for key in self.required if self.find(key) is None)
+        absent = (Suggestion(key, None, "not found") for key in missing)
         return sorted(
             (*self.suggestions, *absent),
             key=lambda one: rank.get(one.key.split(".")[0], len(rank)),
@@ -225,7 +234,16 @@ def with_settings(
             raise ConfigError(_unknown(key, known))
         value = read_value(key, text, kinds)
         proposal = proposal.with_suggestion(Suggestion(key, value, "given by you", certain=True))
-    return proposal
+    if proposal.required == REQUIRED:
+        return proposal
+    return replace(  # what was inferred of a training command has no meaning
+        proposal,
+        suggestions=tuple(
+            one
+            for one in proposal.suggestions
+            if one.key in settings or one.key not in TRAINING_ONLY
+        ),
+    )
 
 
 def _unknown(key: str, known: Iterable[str]) -> str:

@@ -97,8 +97,8 @@ class AnthropicGrader:
         """Ask once; what passes by itself is tried again by the client library."""
         if not any(os.environ.get(name) for name in _KEYS):
             raise PrerequisiteError(
-                "scoring.judge: there is no key for the Messages API; expected ANTHROPIC_API_KEY in "
-                "the environment. `export ANTHROPIC_API_KEY=…`, or judge with backend: command"
+                "scoring.judge: there is no key for the Messages API; expected ANTHROPIC_API_KEY "
+                "in the environment. `export ANTHROPIC_API_KEY=…`, or judge with backend: command"
             )
         try:
             import anthropic

@@ -162,7 +162,7 @@ class _Preparation:
             leave_out=(*settings.exclude, *outputs, *settings.scoring.withheld),
             skip=_sandbox_of(settings),
         )
-        for path in settings.data_paths:
+        for path in set(settings.data_paths) - set(settings.scoring.withheld):
             if not any(matches(entry.path, [path]) for entry in snapshot.entries):
                 raise ConfigError(
                     f"{settings.path.name}: data_paths holds {path!r}, but the project has nothing "

@@ -200,3 +200,21 @@ def test_known_keys_come_from_the_schema() -> None:
     assert known["env.*"] == ("string",)
     assert known["metric_direction"] == ("string",)
     assert set(REQUIRED) <= set(known)
+
+
+def test_without_a_training_command_nothing_of_one_is_asked_for_or_written() -> None:
+    found = Proposal(
+        Path("/p"),
+        (
+            Suggestion("metric", "mae", "given"),
+            Suggestion("gate", "time", "guessed"),
+            Suggestion("seed_key", "--seed", "inferred"),
+        ),
+    )
+    assert "run_cmd" in found.missing()
+    known = {"scoring.mode": ("string",), "run_cmd": ("string",)}
+    changed = with_settings(found, {"scoring.mode": "custom_script"}, known)
+    assert changed.missing() == ("metric_direction", "editable_files", "total_budget")
+    assert changed.settings() == {"metric": "mae", "scoring": {"mode": "custom_script"}}
+    tests = with_settings(found, {"scoring.mode": "test_gate", "run_cmd": "t {junit}"}, known)
+    assert tests.value("run_cmd") == "t {junit}"

@@ -7,8 +7,11 @@ from pathlib import Path
 import pytest
 
 from lae_controller import config
+from lae_controller.errors import ConfigError
 from lae_controller.evaluators import Interrupted, Measurement, Stage
-from lae_controller.evaluators.command import CommandEvaluator, Limits
+from lae_controller.evaluators.command import CommandEvaluator
+from lae_controller.evaluators.heldout import measure_test
+from lae_controller.evaluators.runs import Limits
 from lae_controller.machine.slots import Slot
 from lae_controller.program import Direction, Reason
 from lae_controller.sandbox.isolation import Isolation
@@ -213,3 +216,25 @@ def test_a_curve_beyond_the_budget_is_refused(project: Path, program: Path) -> N
     found = measure(project, program, script, dataclasses.replace(STAGE, max_step=4.0))
     assert (found.metric, found.reason) == (None, Reason.BUDGET)
     assert "goes on to step 6" in found.detail
+
+
+def test_the_held_out_test_finds_what_no_other_run_does(project: Path, program: Path) -> None:
+    (project / "held").mkdir()
+    (project / "held" / "test.txt").write_text("0.75")
+    text = "scoring: {test_cmd: sh test.sh, test_metric: test_loss, test_paths: [held]}\n"
+    with (project / "loop.run.yaml").open("a") as stream:
+        stream.write(text)
+    (program / "test.sh").write_text('echo val_loss: 0.5; echo test_loss: "$(cat held/test.txt)"')
+    assert measure(project, program, "cat held/test.txt").reason is Reason.EXIT
+    evaluator = evaluator_of(config.load(project), Lifelines())
+    found = measure_test(evaluator, program, "digest", program.parent / "runs", STAGE, SLOT)
+    assert (found.metric, found.reason) == (0.75, None)
+    assert not (program / "held").exists()
+
+
+def test_held_out_files_that_are_gone_are_named(project: Path, program: Path) -> None:
+    with (project / "loop.run.yaml").open("a") as stream:
+        stream.write("scoring: {test_cmd: sh test.sh, test_paths: [held]}\n")
+    evaluator = evaluator_of(config.load(project), Lifelines())
+    with pytest.raises(ConfigError, match="test_paths holds 'held', but the project has nothing"):
+        measure_test(evaluator, program, "digest", program.parent / "runs", STAGE, SLOT)
