@@ -185,6 +185,11 @@ def _refuse_training(values: Mapping[str, Any], mode: str, where: str) -> None:
             f"{where}: {found} has no meaning under scoring.mode {mode}; expected it only where a "
             "training command is run. Take it out"
         )
+    if "metrics" in values and mode != SCRIPT:
+        raise ConfigError(
+            f"{where}: metrics has no meaning under scoring.mode {mode}, which gives one number; "
+            "expected it only where a training command or a script reports several. Take it out"
+        )
 
 
 def _refuse_foreign(section: Mapping[str, Any], mode: str, where: str) -> None:

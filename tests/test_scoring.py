@@ -77,6 +77,7 @@ def test_a_training_command_still_needs_what_it_needs(key: str) -> None:
         (DATASET.replace("target", "taget"), "the nearest known key is target"),
         (TESTS.replace("maximize", "minimize"), "expected 'maximize': scores of test_gate grow"),
         (TESTS + "run_cmd: make test\n", "run_cmd has no {junit}"),
+        (TESTS + "metrics: [{name: n, direction: maximize}]\n", "which gives one number"),
         (JUDGE.replace("rubric.md", "rubric.md, scale: [10, 0]"), "expected a lower and a higher"),
         (JUDGE.replace("rubric.md", "rubric.md, judge: {backend: command}"), "judge.command is m"),
         (JUDGE.replace("rubric: rubric.md", "scale: [0, 1]"), "scoring.rubric is missing"),

@@ -123,9 +123,7 @@ def _broken_rule(done: Finished, stage: Stage, artifacts: Artifacts) -> Failure 
     return None
 
 
-def _reading(
-    settings: Settings, work: Path, raw: bytes, name: str, pattern: str | None
-) -> Reading:
+def _reading(settings: Settings, work: Path, raw: bytes, name: str, pattern: str | None) -> Reading:
     if settings.metric_file is not None:
         return read_metric_file(work / settings.metric_file, name)
     return find_metric(raw, name, pattern=pattern)

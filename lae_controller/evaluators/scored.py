@@ -44,12 +44,14 @@ class Score:
     Attributes:
         value: the number that ranks.
         parts: name of a unit -> its own score, for people and for the next Mutator.
+        metrics: the further metrics by name, as far as there are any.
         text: what the next Mutator should read, such as the failures of tests.
         suspect: what calls for a look before it is believed; empty if nothing does.
     """
 
     value: float
     parts: Mapping[str, float] = field(default_factory=dict)
+    metrics: Mapping[str, float] = field(default_factory=dict)
     text: str = ""
     suspect: str = ""
 
@@ -95,6 +97,7 @@ def measurement(
         proven=done.proof.proven,
         unseen=done.proof.unseen,
         efficiency=done.efficiency,
+        metrics=dict(found.metrics) if found is not None else {},
         artifacts=replace(artifacts, curve=(), per_class=parts, log_tail=tail),
     )
 

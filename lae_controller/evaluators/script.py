@@ -15,7 +15,7 @@ from __future__ import annotations
 import hashlib
 import math
 import secrets
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -103,7 +103,8 @@ class ScriptEvaluator:
             ),
         )
         done = self._bench.run(order)
-        return measurement(self._bench, done, lambda: _score(done), self._entry)
+        names = [further.name for further in self._settings.metrics]
+        return measurement(self._bench, done, lambda: _score(done, names), self._entry)
 
     def _fill(self, program: Path, work: Path, own: tuple[str, ...]) -> None:
         """Make the scratch directory: the script and the candidate, and nothing else."""
@@ -151,7 +152,12 @@ def sealed_answer(place: Path) -> object:
     return read_answer(result)
 
 
-def _score(done: Finished) -> Score:
+def _score(done: Finished, names: Sequence[str]) -> Score:
+    """Read the result; ``names`` are the further metrics that are asked for.
+
+    Raises:
+        ChildError: if it is not what the contract says.
+    """
     result = sealed_answer(done.order.place)
     if not isinstance(result, dict):
         raise ChildError(Reason.NO_METRIC, f"the result is {str(result)[:80]}; expected an object")
@@ -174,4 +180,6 @@ def _score(done: Finished) -> Score:
         for name, value in (metrics or {}).items()
         if name != "score" and isinstance(value, float) and math.isfinite(value)
     }
-    return Score(float(score), parts=dict(list(others.items())[:32]), text=error)
+    further = {name: others[name] for name in names if name in others}
+    parts = {name: value for name, value in others.items() if name not in further}
+    return Score(float(score), parts=dict(list(parts.items())[:32]), metrics=further, text=error)

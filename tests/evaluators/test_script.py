@@ -27,6 +27,7 @@ with open(os.environ["LAE_RESULT"], "w") as stream:
     metrics = {"score": score, "shard 1": 0.2}
     json.dump({"valid": True, "metrics": metrics, "error": "so so"}, stream)
 '''
+FURTHER = "metrics: [{name: shard 1, direction: maximize}, {name: x, direction: minimize}]\n"
 SOLVER = "def solve(shards):\n    return len(shards) / 10\n"
 
 
@@ -44,6 +45,12 @@ def test_the_script_runs_alone_with_the_candidate(scored: Scored) -> None:
     assert found.artifacts.per_class == {"shard 1": 0.2}
     again = scored.measure(stage="smoke")
     assert again.metric == 0.4
+
+
+def test_further_metrics_are_those_that_the_script_gives(tmp_path: Path) -> None:
+    files = {"solver.py": SOLVER, "judge/score.py": SCRIPT}
+    found = Scored(tmp_path, SETTINGS + FURTHER, files).measure()
+    assert (found.metric, found.metrics, found.artifacts.per_class) == (0.8, {"shard 1": 0.2}, {})
 
 
 @pytest.mark.parametrize(
