@@ -51,8 +51,8 @@ class Shards:
 
 
 def kind_of(stage: str) -> str:
-    """Return the stage of which this one is a repetition: ``full`` for ``full-2``."""
-    return "full" if stage.startswith("full") else stage
+    """Return the stage that measures the same units: ``full`` for ``full-2`` and its like."""
+    return stage if stage in ("smoke", TEST_STAGE) or stage.startswith("shard-") else "full"
 
 
 def refuse_thin(counts: ShardCounts, mode: str) -> None:
