@@ -153,6 +153,11 @@ class Settings:
         return "s" if self.gate is Gate.TIME else "epochs or steps"
 
     @property
+    def takes_seed(self) -> bool:
+        """Whether runs are told a seed; without a training command LAE_SEED always holds it."""
+        return not self.scoring.trains or self.seed_key is not None or "{seed}" in self.run_cmd
+
+    @property
     def objective(self) -> str:
         """Where the metric comes from, in words."""
         return self.scoring.describe(self.run_cmd)

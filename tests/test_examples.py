@@ -20,7 +20,7 @@ from lae_controller.skill_files import skill_root
     [
         ("houses", 0.5, 3, "dataset_metric: 4 rollout, 8 gate and 4 test shards of 20 rows"),
         ("slugs", 0.375, 3, "test_gate: 4 rollout, 8 gate and 4 test shards of 2 or more of 42"),
-        ("packing", 0.8563, 4, "custom_script: 4 rollout, 8 gate and 4 test shards"),
+        ("packing", 0.85746, 4, "custom_script: 4 rollout, 8 gate and 4 test shards"),
         ("bread", 1.77, 3, "every child costs 4 gradings, and 8 more in full"),
     ],
 )

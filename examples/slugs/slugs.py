@@ -2,39 +2,28 @@
 
 import unicodedata
 
-LOWER = True
-FOLD_ACCENTS = True
 KEEP_DIGITS = False
-JOIN_RUNS = True
-TRIM_ENDS = False
+KEEP_ENDS = True
 DROP_APOSTROPHES = False
 LONGEST_WORD_FIRST = False
-SEPARATOR = "-"
 
 
 def slug(title):
     """Return the slug of a title."""
-    text = title
-    if FOLD_ACCENTS:
-        text = "".join(
-            c for c in unicodedata.normalize("NFKD", text) if not unicodedata.combining(c)
-        )
-    if LOWER:
-        text = text.lower()
+    apart = unicodedata.normalize("NFKD", title.lower())
+    text = "".join(char for char in apart if not unicodedata.combining(char))
     if DROP_APOSTROPHES:
         text = text.replace("'", "")
-    text = "".join(c if keeps(c) else SEPARATOR for c in text)
-    parts = text.split(SEPARATOR)
-    if JOIN_RUNS:
-        parts = [parts[0], *(part for part in parts[1:-1] if part), *parts[1:][-1:]]
-    if TRIM_ENDS:
-        while len(parts) > 1 and not parts[0]:
-            parts = parts[1:]
-        while len(parts) > 1 and not parts[-1]:
-            parts = parts[:-1]
+    text = "".join(char if keeps(char) else " " for char in text)
+    words = text.split()
     if LONGEST_WORD_FIRST:
-        parts = sorted(parts, key=len, reverse=True)
-    return SEPARATOR.join(parts)
+        words = sorted(words, key=len, reverse=True)
+    found = "-".join(words)
+    if KEEP_ENDS and text.startswith(" "):
+        found = "-" + found
+    if KEEP_ENDS and text.endswith(" "):
+        found = found + "-"
+    return found
 
 
 def keeps(char):

@@ -110,7 +110,7 @@ def summarise(settings: Settings, baseline: Baseline, state: RunState) -> Summar
         elapsed=state.elapsed,
         mode=state.search.mode(),
         noise=state.noise,
-        seeded=settings.seed_key is not None or "{seed}" in settings.run_cmd,
+        seeded=settings.takes_seed,
         claim=_claim(settings, state),
         runs=state.repeats,
     )
