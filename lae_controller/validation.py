@@ -15,16 +15,29 @@ def validate(values: object, schema: str, where: str) -> None:
     Raises:
         ConfigError: for the first thing that is not allowed.
     """
+    _check(values, load_schema(schema), where, ())
+
+
+def validate_part(value: object, schema: str, key: str, where: str) -> None:
+    """Check ``value`` against what a schema says of one of its keys.
+
+    Raises:
+        ConfigError: for the first thing that is not allowed.
+    """
+    _check(value, load_schema(schema)["properties"][key], where, (key,))
+
+
+def _check(value: object, schema: dict[str, Any], where: str, path: tuple[str, ...]) -> None:
     import jsonschema  # not needed by Mutator processes, which read settings that were checked
 
-    validator = jsonschema.Draft202012Validator(load_schema(schema))
-    errors = sorted(validator.iter_errors(values), key=lambda error: list(map(str, error.path)))
+    validator = jsonschema.Draft202012Validator(schema)
+    errors = sorted(validator.iter_errors(value), key=lambda error: list(map(str, error.path)))
     if errors:
-        raise ConfigError(f"{where}: {_explain(errors[0])}")
+        raise ConfigError(f"{where}: {_explain(errors[0], path)}")
 
 
-def _explain(error: Any) -> str:
-    dotted = ".".join(str(part) for part in error.absolute_path)
+def _explain(error: Any, path: tuple[str, ...]) -> str:
+    dotted = ".".join(str(part) for part in (*path, *error.absolute_path))
     if error.validator == "additionalProperties":
         return _unknown_key(error, dotted)
     if error.validator == "required":

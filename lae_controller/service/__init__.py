@@ -1,0 +1,1 @@
+"""The AlphaEvolve Cloud API, self-hosted: the same loop behind HTTP, evaluated by its clients."""

@@ -1,0 +1,266 @@
+"""The search of one served experiment: the loop's steps, driven by what its clients do."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+from lae_controller import parts
+from lae_controller.budget import NEVER_RAN_LIMIT
+from lae_controller.build import search_for
+from lae_controller.errors import LaeError, PrerequisiteError
+from lae_controller.evaluators import Interrupted
+from lae_controller.files import check_free
+from lae_controller.inflight import Pending
+from lae_controller.ledger import Ledger
+from lae_controller.loop import DISK_FLOOR
+from lae_controller.program import Reason
+from lae_controller.results import Result
+from lae_controller.resume import load_state
+from lae_controller.sandbox.launch import Lifelines
+from lae_controller.service.book import SEED_ID, ServedProgram
+from lae_controller.service.catalogue import Catalogue
+from lae_controller.service.experiment import Experiment
+from lae_controller.service.ground import prepare, settings_for
+from lae_controller.service.pareto import Front
+from lae_controller.service.served import (
+    ClientExecutor,
+    ServedChildren,
+    ServedPipeline,
+    ServedSteps,
+    served_id,
+)
+from lae_controller.service.states import Action, ExperimentState, ProgramState
+from lae_controller.state import Asked, RunState
+from lae_controller.task import Mutation
+
+_WAIT_S = 0.5
+_ALL = 1 << 30  # every frozen program is queued at once; ``Experiment.room`` bounds their number
+_NOTHING_NEW = frozenset({Reason.NO_CHANGE, Reason.DUPLICATE})
+_ALIVE = frozenset({ExperimentState.RUNNING, ExperimentState.PAUSED})
+
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """What one search is put together from.
+
+    Attributes:
+        front: the Pareto front of what was told.
+    """
+
+    steps: ServedSteps
+    pipeline: ServedPipeline
+    front: Front
+
+
+class Engine:
+    """Generates programs for one experiment until it ends; ``run`` is called in a thread.
+
+    Args:
+        folder: of the experiment.
+        mutators: shared by all experiments.
+        now: the time, in seconds since the epoch.
+    """
+
+    def __init__(
+        self,
+        experiment: Experiment,
+        folder: Path,
+        catalogue: Catalogue,
+        mutators: ThreadPoolExecutor,
+        now: Callable[[], float],
+        say: Say,
+    ) -> None:
+        self._experiment = experiment
+        self._folder = folder
+        self._catalogue = catalogue
+        self._mutators = mutators
+        self._now = now
+        self._say = say
+        self._lifelines = Lifelines()
+        self._closing = False
+        self._reasons: deque[Reason | None] = deque(maxlen=NEVER_RAN_LIMIT)
+
+    def run(self) -> None:
+        """Search until the experiment ends or the engine is closed.
+
+        What the machine or a model service is to blame for pauses the experiment; anything else
+        that cannot go on fails it.
+        """
+        try:
+            self._search()
+        except Interrupted:
+            return
+        except PrerequisiteError as error:
+            self._give_up(Action.STOP, str(error))
+        except LaeError as error:
+            self._give_up(Action.FAIL, str(error))
+
+    def close(self) -> None:
+        """End all Mutators; ``run`` returns soon after."""
+        with self._experiment.changed:
+            self._closing = True
+            self._experiment.changed.notify_all()
+        self._lifelines.end_all()
+
+    def _give_up(self, action: Action, reason: str) -> None:
+        self._say(f"{self._experiment.book.name}: {reason}")
+        self._experiment.begun(error=reason)
+        with self._experiment.lock:
+            if self._experiment.state is ExperimentState.RUNNING and not self._experiment.broken:
+                self._experiment.move(action, reason)
+
+    # -- the search --------------------------------------------------------------------------
+
+    def _search(self) -> None:
+        self._experiment.begun()
+        if not self._await_seed():
+            return
+        search = self._open()
+        search.steps.begin()
+        self._take_up(search)
+        while self._goes_on(search.pipeline):
+            self._fill(search)
+            for asked, result in search.pipeline.finished(_ALL):
+                self._tell(search, asked, result)
+            if not search.pipeline:
+                self._rest(search.steps)
+
+    def _await_seed(self) -> bool:
+        """Wait until the seed program has a score; False if the experiment ends before."""
+        experiment = self._experiment
+        with experiment.changed:
+            while experiment.program(SEED_ID).evaluation is None:
+                if self._closing or experiment.state not in _ALIVE:
+                    return False
+                experiment.changed.wait(_WAIT_S)
+        return not self._closing
+
+    def _goes_on(self, pipeline: ServedPipeline) -> bool:
+        """Whether programs may still be asked for, or there is something to tell."""
+        experiment = self._experiment
+        if self._closing or experiment.broken:
+            return False
+        return experiment.state in _ALIVE or experiment.reported or pipeline.proposing > 0
+
+    def _fill(self, search: Parts) -> None:
+        """Ask for as many programs as there is room for."""
+        state, size = search.steps.state, self._experiment.book.config.concurrency
+        while self._experiment.room() and state.never_ran < NEVER_RAN_LIMIT and self._affordable():
+            check_free(search.steps.settings.lae_dir, DISK_FLOOR)
+            whole = size if state.gen_asked >= state.gen_size else state.gen_size
+            asked = search.steps.choose(state.next_ids(whole)[0], whole)
+            search.steps.ask([asked])
+            self._show(asked)
+            search.pipeline.add(asked)
+
+    def _show(self, asked: Asked) -> None:
+        parent = served_id(asked.parent_id or SEED_ID)
+        program = ServedProgram(asked.child_id, ProgramState.INITIALIZED, self._now(), (parent,))
+        self._experiment.asked(program)
+
+    def _affordable(self) -> bool:
+        """Whether model calls may still cost money; pauses the experiment if not."""
+        most, spent = self._catalogue.mutator.max_cost_usd, self._experiment.book.usage.cost_usd
+        if most is None or spent is None or spent < most:
+            return True
+        reason = f"model calls cost {spent:.2f} USD; mutator.max_cost_usd is {most:g}"
+        self._give_up(Action.STOP, reason)
+        return False
+
+    def _tell(self, search: Parts, asked: Asked, result: Result) -> None:
+        search.steps.tell(asked, result)
+        search.steps.migrate_if_due()
+        program = self._experiment.book.programs.get(asked.child_id)
+        if program is None:
+            self._reasons.append(result.evaluation.reason)
+            self._experiment.dropped(asked.child_id, result.usage)
+        else:
+            self._reasons.clear()
+            _note(search.front, program)
+
+    def _rest(self, steps: ServedSteps) -> None:
+        """Wait for something to do; end the search if nothing can come any more."""
+        experiment = self._experiment
+        running = experiment.state is ExperimentState.RUNNING
+        if running and steps.state.never_ran >= NEVER_RAN_LIMIT:
+            self._exhausted(steps)
+        with experiment.changed:
+            if not self._closing and not experiment.room():
+                experiment.changed.wait(_WAIT_S)
+
+    def _exhausted(self, steps: ServedSteps) -> None:
+        """End an experiment whose proposals come to nothing again and again.
+
+        Where all that comes is old, the search is done; any other failure is one.
+        """
+        latest = f"{NEVER_RAN_LIMIT} proposals in a row came to nothing; the latest: "
+        latest += steps.state.latest_reason
+        self._say(f"{self._experiment.book.name}: {latest}")
+        done = set(self._reasons) <= _NOTHING_NEW
+        with self._experiment.lock:
+            if self._experiment.state is ExperimentState.RUNNING:
+                self._experiment.move(Action.COMPLETE if done else Action.FAIL, latest)
+
+    # -- opening -----------------------------------------------------------------------------
+
+    def _open(self) -> Parts:
+        """Read (and mend) the ledgers of the search; a fresh one is empty."""
+        experiment = self._experiment
+        book = experiment.book
+        settings = settings_for(book, self._folder, self._catalogue)
+        prepared = prepare(book, settings.lae_dir)
+        ledger = Ledger(settings.lae_dir, self._say)
+        state = load_state(settings, ledger, search_for(settings), prepared.baseline, mend=True)
+        made: dict[str, Mutation] = {}
+        executor = ClientExecutor(experiment, made, state, self._now)
+        children = ServedChildren(experiment, self._catalogue, settings, prepared, self._lifelines)
+        whole = parts.Parts(
+            settings, prepared, state, ledger, children, executor, _unseen, self._say
+        )
+        front = self._front()
+        steps = ServedSteps(whole, front, book.config.pareto, made)
+        pipeline = ServedPipeline(steps, executor, self._mutators, in_order=False)
+        return Parts(steps, pipeline, front)
+
+    def _front(self) -> Front:
+        """Return the Pareto front of what is scored, over the metrics of the seed."""
+        seed = self._experiment.program(SEED_ID)
+        front = Front(list(seed.evaluation.scores) if seed.evaluation is not None else [])
+        for program in self._experiment.programs():
+            _note(front, program)
+        return front
+
+    def _take_up(self, search: Parts) -> None:
+        """Go on with programs of an earlier session.
+
+        What was reported is told, what was ready stays with whoever holds it, and what was still
+        being made is made anew.
+        """
+        steps = search.steps
+        left = list(steps.state.asked.values())
+        outcomes = {result.child_id: result for result in steps.on_disk(left)}
+        for asked in left:
+            program = self._experiment.book.programs.get(asked.child_id)
+            if asked.child_id in outcomes:
+                self._tell(search, asked, outcomes[asked.child_id])
+            elif program is not None and program.mutation is not None:
+                steps.made[asked.child_id] = program.mutation
+                search.pipeline.take_up(Pending(asked, program.mutation, program.digest, ""))
+            else:
+                self._show(asked)
+                search.pipeline.add(asked)
+
+
+def _note(front: Front, program: ServedProgram) -> None:
+    if program.evaluation is not None and not program.evaluation.failed:
+        front.add(program.id, program.evaluation.scores)
+
+
+def _unseen(_: RunState) -> None:
+    """Nobody watches a served search from inside; its views are served."""

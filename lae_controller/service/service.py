@@ -1,0 +1,73 @@
+"""The server's whole state: the registry, the Mutators' pool, the clock; without any HTTP."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from lae_controller.lock import ControllerLock
+from lae_controller.machine.cgroups import affinity_cores, usable_cores
+from lae_controller.mutators import MENDING
+from lae_controller.service.engine import Engine
+from lae_controller.service.experiment import Experiment
+from lae_controller.service.registry import Registry
+from lae_controller.service.serve_config import ServeSettings
+
+Say = Callable[[str], None]
+
+_MODEL_CALLS = 32
+"""Mutators at a time that mostly wait for a model."""
+
+_TICK_S = 0.25
+
+
+class Service:
+    """Everything behind the routes. One process at a time may have one for a folder.
+
+    Raises:
+        LockedError: if another server holds the folder.
+        LedgerError: if a journal is damaged.
+    """
+
+    def __init__(
+        self, settings: ServeSettings, say: Say, now: Callable[[], float] = time.time
+    ) -> None:
+        self.settings = settings
+        self._say = say
+        self._now = now
+        self._lock = ControllerLock(settings.root / "experiments")
+        self._lock.__enter__()
+        self._mutators = ThreadPoolExecutor(_processes(settings), thread_name_prefix="lae-mutator")
+        self.registry = Registry(settings.root, settings.lease, self._engine, now, say)
+        self._ended = threading.Event()
+        self._clock = threading.Thread(target=self._tick, name="lae-clock", daemon=True)
+        self._clock.start()
+
+    def _engine(self, experiment: Experiment, folder: Path) -> Engine:
+        catalogue = self.settings.catalogue
+        return Engine(experiment, folder, catalogue, self._mutators, self._now, self._say)
+
+    def _tick(self) -> None:
+        while not self._ended.wait(_TICK_S):
+            self.registry.tick()
+
+    def close(self) -> None:
+        """End everything; whatever was answered is on the disk."""
+        self._ended.set()
+        self._clock.join()
+        self.registry.close()
+        self._mutators.shutdown(wait=True, cancel_futures=True)
+        self._lock.__exit__(None, None, None)
+
+
+def _processes(settings: ServeSettings) -> int:
+    """Return how many Mutators may run at a time: as many as set, or as fit."""
+    if settings.mutator_processes is not None:
+        return settings.mutator_processes
+    if settings.mutator.backend in MENDING:
+        return _MODEL_CALLS
+    cores = affinity_cores()
+    return max(1, usable_cores(Path("/"), cores, cores).value)
