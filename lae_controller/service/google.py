@@ -16,7 +16,7 @@ from starlette.responses import Response
 from lae_controller.service.api_errors import invalid
 from lae_controller.service.names import ANY, Session, parse_session
 from lae_controller.service.registry import Registry
-from lae_controller.service.requests import query, read_body
+from lae_controller.service.incoming import query, read_body
 from lae_controller.service.routes import json_response
 
 _ENGINE = re.compile(r"projects/([^/]+)/locations/([^/]+)/collections/([^/]+)/engines/([^/]+)")

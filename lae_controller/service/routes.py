@@ -34,7 +34,7 @@ from lae_controller.service.render import (
     operation_to_wire,
     program_to_wire,
 )
-from lae_controller.service.requests import check_parent, query, read_message
+from lae_controller.service.incoming import check_parent, query, read_message
 from lae_controller.service.service import Service
 from lae_controller.service.states import ProgramState
 

@@ -15,9 +15,6 @@ from lae_controller.service.serve_config import ServeSettings
 Say = Callable[[str], None]
 
 TOKEN_VARIABLE = "LAE_SERVE_TOKEN"
-_BACKLOG = 2_048
-_HEADER_BUFFER = 64 << 10
-_GRACE_S = 10
 
 
 def read_token(settings: ServeSettings) -> str | None:
@@ -46,9 +43,8 @@ def serve(settings: ServeSettings, say: Say) -> None:
     token = read_token(settings)
     check_token(settings.host, token)
     try:
-        import uvicorn
-
         from lae_controller.service.app import make_app
+        from lae_controller.service.uvicorn_server import run_app
     except ImportError as error:
         raise PrerequisiteError(
             f"serve: {error.name} is not installed; expected it. "
@@ -58,21 +54,9 @@ def serve(settings: ServeSettings, say: Say) -> None:
 
     listening = _bind(settings.host, settings.port)
     with contextlib.closing(listening), contextlib.closing(Service(settings, say)) as service:
-        config = uvicorn.Config(
-            make_app(service, settings.host, token),
-            lifespan="off",
-            log_level="warning",
-            access_log=False,
-            proxy_headers=False,
-            server_header=False,
-            ws="none",
-            backlog=_BACKLOG,
-            h11_max_incomplete_event_size=_HEADER_BUFFER,
-            timeout_graceful_shutdown=_GRACE_S,
-        )
         say(f"lae: serving {_url(listening)} from {settings.root}{_open(settings, token)}")
-        uvicorn.Server(config).run(sockets=[listening])
-        say("lae: stopped; everything that was answered is on the disk")
+        run_app(make_app(service, settings.host, token), listening)
+    say("lae: stopped; everything that was answered is on the disk")
 
 
 def _bind(host: str, port: int) -> socket.socket:

@@ -1,0 +1,50 @@
+"""The HTTP server around the application; the only place that knows uvicorn."""
+
+from __future__ import annotations
+
+import contextlib
+import signal
+import socket
+from collections.abc import Iterator
+
+import uvicorn
+
+from lae_controller.service.access import App
+
+_BACKLOG = 2_048
+_HEADER_BUFFER = 64 << 10
+_KEEP_ALIVE_S = 75  # beyond the pause of any poller, or it would write into a closing connection
+_GRACE_S = 10
+
+
+def run_app(app: App, listening: socket.socket) -> None:
+    """Serve an application on a bound socket until SIGINT or SIGTERM; call it in the main thread."""
+    config = uvicorn.Config(
+        app,
+        lifespan="off",
+        log_level="warning",
+        access_log=False,
+        server_header=False,
+        proxy_headers=False,
+        ws="none",
+        backlog=_BACKLOG,
+        h11_max_incomplete_event_size=_HEADER_BUFFER,
+        timeout_keep_alive=_KEEP_ALIVE_S,
+        timeout_graceful_shutdown=_GRACE_S,
+    )
+    _Server(config).run(sockets=[listening])
+
+
+class _Server(uvicorn.Server):
+    """A server that returns when it is asked to stop, so that what lies behind can be closed."""
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Stop on a signal, without raising it once more at the end."""
+        wanted = (signal.SIGINT, signal.SIGTERM)
+        before = {number: signal.signal(number, self.handle_exit) for number in wanted}
+        try:
+            yield
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
