@@ -13,6 +13,7 @@ import click
 
 from lae_controller import __version__
 from lae_controller.errors import ConfigError, LaeError
+from lae_controller.service.commands import COMMANDS
 
 if TYPE_CHECKING:
     from lae_controller.parts import Core
@@ -408,3 +409,7 @@ def _status(path: Path) -> dict[str, Any]:
     from lae_controller.views import inspect
 
     return inspect.status(_view(path))
+
+
+for _command in COMMANDS:
+    cli.add_command(_command)

@@ -8,7 +8,6 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
-from lae_controller import parts
 from lae_controller.budget import NEVER_RAN_LIMIT
 from lae_controller.build import search_for
 from lae_controller.errors import LaeError, PrerequisiteError
@@ -17,6 +16,7 @@ from lae_controller.files import check_free
 from lae_controller.inflight import Pending
 from lae_controller.ledger import Ledger
 from lae_controller.loop import DISK_FLOOR
+from lae_controller.parts import Core
 from lae_controller.program import Reason
 from lae_controller.results import Result
 from lae_controller.resume import load_state
@@ -25,7 +25,6 @@ from lae_controller.service.book import SEED_ID, ServedProgram
 from lae_controller.service.catalogue import Catalogue
 from lae_controller.service.experiment import Experiment
 from lae_controller.service.ground import prepare, settings_for
-from lae_controller.service.pareto import Front
 from lae_controller.service.served import (
     ClientExecutor,
     ServedChildren,
@@ -34,7 +33,7 @@ from lae_controller.service.served import (
     served_id,
 )
 from lae_controller.service.states import Action, ExperimentState, ProgramState
-from lae_controller.state import Asked, RunState
+from lae_controller.state import Asked
 from lae_controller.task import Mutation
 
 _WAIT_S = 0.5
@@ -46,16 +45,11 @@ Say = Callable[[str], None]
 
 
 @dataclass(frozen=True, slots=True)
-class Parts:
-    """What one search is put together from.
-
-    Attributes:
-        front: the Pareto front of what was told.
-    """
+class Search:
+    """What one search is put together from."""
 
     steps: ServedSteps
     pipeline: ServedPipeline
-    front: Front
 
 
 class Engine:
@@ -148,13 +142,13 @@ class Engine:
             return False
         return experiment.state in _ALIVE or experiment.reported or pipeline.proposing > 0
 
-    def _fill(self, search: Parts) -> None:
+    def _fill(self, search: Search) -> None:
         """Ask for as many programs as there is room for."""
         state, size = search.steps.state, self._experiment.book.config.concurrency
         while self._experiment.room() and state.never_ran < NEVER_RAN_LIMIT and self._affordable():
             check_free(search.steps.settings.lae_dir, DISK_FLOOR)
             whole = size if state.gen_asked >= state.gen_size else state.gen_size
-            asked = search.steps.choose(state.next_ids(whole)[0], whole)
+            (asked,) = search.steps.choose(state.next_ids(whole)[:1], whole)
             search.steps.ask([asked])
             self._show(asked)
             search.pipeline.add(asked)
@@ -173,16 +167,14 @@ class Engine:
         self._give_up(Action.STOP, reason)
         return False
 
-    def _tell(self, search: Parts, asked: Asked, result: Result) -> None:
+    def _tell(self, search: Search, asked: Asked, result: Result) -> None:
         search.steps.tell(asked, result)
         search.steps.migrate_if_due()
-        program = self._experiment.book.programs.get(asked.child_id)
-        if program is None:
+        if asked.child_id in self._experiment.book.programs:
+            self._reasons.clear()
+        else:
             self._reasons.append(result.evaluation.reason)
             self._experiment.dropped(asked.child_id, result.usage)
-        else:
-            self._reasons.clear()
-            _note(search.front, program)
 
     def _rest(self, steps: ServedSteps) -> None:
         """Wait for something to do; end the search if nothing can come any more."""
@@ -209,7 +201,7 @@ class Engine:
 
     # -- opening -----------------------------------------------------------------------------
 
-    def _open(self) -> Parts:
+    def _open(self) -> Search:
         """Read (and mend) the ledgers of the search; a fresh one is empty."""
         experiment = self._experiment
         book = experiment.book
@@ -220,23 +212,11 @@ class Engine:
         made: dict[str, Mutation] = {}
         executor = ClientExecutor(experiment, made, state, self._now)
         children = ServedChildren(experiment, self._catalogue, settings, prepared, self._lifelines)
-        whole = parts.Parts(
-            settings, prepared, state, ledger, children, executor, _unseen, self._say
-        )
-        front = self._front()
-        steps = ServedSteps(whole, front, book.config.pareto, made)
+        steps = ServedSteps(Core(settings, prepared, state, ledger, children), made)
         pipeline = ServedPipeline(steps, executor, self._mutators, in_order=False)
-        return Parts(steps, pipeline, front)
+        return Search(steps, pipeline)
 
-    def _front(self) -> Front:
-        """Return the Pareto front of what is scored, over the metrics of the seed."""
-        seed = self._experiment.program(SEED_ID)
-        front = Front(list(seed.evaluation.scores) if seed.evaluation is not None else [])
-        for program in self._experiment.programs():
-            _note(front, program)
-        return front
-
-    def _take_up(self, search: Parts) -> None:
+    def _take_up(self, search: Search) -> None:
         """Go on with programs of an earlier session.
 
         What was reported is told, what was ready stays with whoever holds it, and what was still
@@ -255,12 +235,3 @@ class Engine:
             else:
                 self._show(asked)
                 search.pipeline.add(asked)
-
-
-def _note(front: Front, program: ServedProgram) -> None:
-    if program.evaluation is not None and not program.evaluation.failed:
-        front.add(program.id, program.evaluation.scores)
-
-
-def _unseen(_: RunState) -> None:
-    """Nobody watches a served search from inside; its views are served."""

@@ -14,9 +14,9 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from lae_controller.service.api_errors import invalid
+from lae_controller.service.incoming import query, read_body
 from lae_controller.service.names import ANY, Session, parse_session
 from lae_controller.service.registry import Registry
-from lae_controller.service.incoming import query, read_body
 from lae_controller.service.routes import json_response
 
 _ENGINE = re.compile(r"projects/([^/]+)/locations/([^/]+)/collections/([^/]+)/engines/([^/]+)")

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from lae_controller.change.normal_form import digest as digest_of
 from lae_controller.change.source import encode_source
-from lae_controller.config import EvolutionSettings, Gate, Settings
+from lae_controller.config import EvolutionSettings, FurtherMetric, Gate, Settings
 from lae_controller.errors import PrerequisiteError
 from lae_controller.evaluators.baseline import Baseline, Prepared
 from lae_controller.files import make_folder, remove_tree, write_atomic
@@ -37,21 +37,24 @@ def settings_for(book: Book, folder: Path, catalogue: Catalogue) -> Settings:
     """
     content, scored = _seed(book)
     defaults = EvolutionSettings()
+    metric, *further = scored.scores
     return Settings(
         path=folder / "journal.jsonl",
         root=folder,
-        metric=next(iter(scored.scores)),
+        metric=metric,
         direction=Direction.MAXIMIZE,
         run_cmd="",
         editable_files=content.evolved,
         gate=Gate.EPOCHS,
         budget=1.0,
         total_budget=TotalBudget(book.config.max_programs, None),
+        metrics=tuple(FurtherMetric(name, Direction.MAXIMIZE) for name in further),
         sandbox_root=".",
         concurrency=book.config.concurrency,
         mutator=catalogue.mutator,
         evolution=EvolutionSettings(
             migration_interval=book.config.reset_interval or defaults.migration_interval,
+            pareto_probability=book.config.pareto if further else 0.0,
             seed=int(hashlib.sha256(book.created.id.encode()).hexdigest()[:8], 16),
         ),
     )
@@ -92,12 +95,13 @@ def _write_base(base: Path, data: dict[str, bytes]) -> None:
 def _baseline(content: Content, scored: Scored) -> Baseline:
     evolved = content.evolved
     files = {file.path: file.content for file in content.files if file.path in evolved}
+    metric, *further = scored.scores
     return Baseline(
         editable=tuple(sorted(evolved)),
         digest=digest_of(files),
         smoke_budget=1.0,
         smoke_metric=None,
-        metrics=(next(iter(scored.scores.values())),),
+        metrics=(scored.scores[metric],),
         params=None,
         limit=0.0,
         full_seconds=0.0,
@@ -116,4 +120,5 @@ def _baseline(content: Content, scored: Scored) -> Baseline:
         seconds=0.0,
         notes=(),
         artifacts=Artifacts(log_tail="\n".join(scored.remarks())),
+        further={name: scored.scores[name] for name in further},
     )

@@ -19,6 +19,7 @@ from lae_controller.service.content import read_content
 from lae_controller.service.evaluations import read_evaluation
 from lae_controller.service.experiment import Durable, unavailable
 from lae_controller.service.experiment_config import read_config
+from lae_controller.service.incoming import check_parent, query, read_message
 from lae_controller.service.listing import (
     Paging,
     page_of,
@@ -34,7 +35,6 @@ from lae_controller.service.render import (
     operation_to_wire,
     program_to_wire,
 )
-from lae_controller.service.incoming import check_parent, query, read_message
 from lae_controller.service.service import Service
 from lae_controller.service.states import ProgramState
 

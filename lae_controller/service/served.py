@@ -18,7 +18,7 @@ from lae_controller.evaluators.baseline import Prepared
 from lae_controller.evaluators.cascade import Job
 from lae_controller.files import write_json
 from lae_controller.inflight import Pending
-from lae_controller.parts import Parts
+from lae_controller.parts import Core
 from lae_controller.pipeline import Pipeline, Try
 from lae_controller.program import Evaluation, Reason, is_baseline, rng_for
 from lae_controller.sandbox.launch import Lifelines
@@ -26,7 +26,6 @@ from lae_controller.service.book import SEED_ID, ServedProgram
 from lae_controller.service.catalogue import Catalogue, ModelChoice
 from lae_controller.service.experiment import Experiment, generating
 from lae_controller.service.limits import PROGRAM_DESCRIPTION as DESCRIPTION
-from lae_controller.service.pareto import Front
 from lae_controller.service.states import ProgramState
 from lae_controller.state import Asked, RunState
 from lae_controller.steps import Steps, Unfit, never_ran
@@ -93,24 +92,9 @@ class ServedSteps(Steps):
         made: the proposals of programs that are ready, without their texts, by id.
     """
 
-    def __init__(
-        self, parts: Parts, front: Front, pareto: float, made: dict[str, Mutation]
-    ) -> None:
-        super().__init__(parts)
-        self._front = front
-        self._pareto = pareto
+    def __init__(self, core: Core, made: dict[str, Mutation]) -> None:
+        super().__init__(core)
         self.made = made
-
-    def choose(self, child: str, size: int) -> Asked:
-        """Choose a parent, at times from the Pareto front."""
-        asked = super().choose(child, size)
-        rng = rng_for(self.settings.evolution.seed, child, "pareto")
-        parent = self._front.draw(self._pareto, rng)
-        if parent is None or parent == served_id(asked.parent_id or ""):
-            return asked
-        top = tuple(other for other in asked.top if other != parent)
-        diverse = tuple(other for other in asked.diverse if other != parent)
-        return replace(asked, parent_id=parent, rule="pareto", top=top, diverse=diverse)
 
     def freeze(
         self, asked: Asked, mutation: Mutation, claimed: Mapping[str, str]

@@ -18,7 +18,7 @@ _GRACE_S = 10
 
 
 def run_app(app: App, listening: socket.socket) -> None:
-    """Serve an application on a bound socket until SIGINT or SIGTERM; call it in the main thread."""
+    """Serve an application on a bound socket until SIGINT or SIGTERM; in the main thread."""
     config = uvicorn.Config(
         app,
         lifespan="off",

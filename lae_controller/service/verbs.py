@@ -99,7 +99,7 @@ def scores(program: Wire) -> dict[str, float]:
 
 def experiment_lines(wires: Iterable[Wire]) -> str:
     """Show experiments, one a line."""
-    rows = [("nick", "state", "programs", "created", "title")]
+    rows: list[tuple[str, ...]] = [("nick", "state", "programs", "created", "title")]
     for wire in wires:
         stats, config = wire.get("stats", {}), wire.get("config", {})
         done = stats.get("evaluatedCandidatesCount", 0)
@@ -118,7 +118,7 @@ def experiment_lines(wires: Iterable[Wire]) -> str:
 
 def program_lines(wires: Iterable[Wire]) -> str:
     """Show programs, one a line."""
-    rows = [("id", "state", "scores", "parent", "description")]
+    rows: list[tuple[str, ...]] = [("id", "state", "scores", "parent", "description")]
     for wire in wires:
         listed = ", ".join(f"{name} {value:g}" for name, value in scores(wire).items())
         parents = " ".join(nick_of(name) for name in wire.get("parentPrograms", []))

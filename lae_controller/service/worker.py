@@ -34,11 +34,28 @@ from lae_controller.service.safe_text import clean_remark
 
 Say = Callable[[str], None]
 
-_POLL_S = 15.0
 _TICK_S = 0.2
 _ENDED = frozenset({"COMPLETED", "FAILED"})
 _STALE = frozenset({"FAILED_PRECONDITION", "NOT_FOUND"})
 _PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]{0,63}")
+
+
+@dataclass(frozen=True, slots=True)
+class Bench:
+    """What this machine evaluates with.
+
+    Attributes:
+        prepared: the project with its measured baseline.
+        executor: runs the jobs.
+        limit: seconds that the evaluation of one program may take in all.
+        poll: seconds between two looks at an empty queue, at most.
+    """
+
+    settings: Settings
+    prepared: Prepared
+    executor: Executor
+    limit: float = limits.EVALUATION_SECONDS
+    poll: float = 15.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,34 +87,24 @@ class Worker:
     """Evaluates programs of one experiment until it ends.
 
     Args:
-        prepared: the project with its measured baseline.
-        executor: runs the jobs.
-        limit: seconds that the evaluation of one program may take in all.
+        experiment: resource name.
         rng: for the jitter of pauses.
     """
 
     def __init__(
-        self,
-        client: ApiClient,
-        experiment: str,
-        settings: Settings,
-        prepared: Prepared,
-        executor: Executor,
-        say: Say,
-        rng: random.Random,
-        *,
-        limit: float = limits.EVALUATION_SECONDS,
-        poll: float = _POLL_S,
+        self, client: ApiClient, experiment: str, bench: Bench, say: Say, rng: random.Random
     ) -> None:
+        settings = bench.settings
         self._client = client
         self._experiment = experiment
         self._settings = settings
-        self._prepared = prepared
-        self._executor = executor
+        self._prepared = bench.prepared
+        self._executor = bench.executor
+        self._poll = bench.poll
         self._say = say
         self._rng = rng
-        self._poll = poll
-        self._plan = bounded(prepared.baseline.plan(settings), limit, settings.stop_grace)
+        plan = bench.prepared.baseline.plan(settings)
+        self._plan = bounded(plan, bench.limit, settings.stop_grace)
         self._folder = settings.lae_dir / "cloud"
         self._held: dict[str, Held] = {}
         self._smoke: dict[str, float] = {}
@@ -263,45 +270,3 @@ def _insights(evaluation: Evaluation, settings: Settings) -> list[dict[str, str]
         step, value = evaluation.artifacts.curve[-1]
         found.append({"label": "curve", "text": f"last value {value:g} at step {step:g}"})
     return [item for item in found if item["text"]][: limits.INSIGHTS_SHOWN]
-
-
-def work_on(client: ApiClient, experiment: str, settings: Settings, say: Say, limit: float) -> int:
-    """Measure the project's baseline, unless that was done, then evaluate programs until the end.
-
-    Raises:
-        LockedError: if a controller works on this sandbox.
-        KeyboardInterrupt: after everything that ran was ended; leases of its programs run out.
-        LaeError: whatever else its reader can mend.
-    """
-    from functools import partial
-
-    from lae_controller import build as root
-    from lae_controller.evaluators import Interrupted
-    from lae_controller.evaluators.cascade import evaluate
-    from lae_controller.executors.local import LocalExecutor
-    from lae_controller.lock import ControllerLock
-    from lae_controller.sandbox.launch import Lifelines
-    from lae_controller.session import refuse_ineffective, stop_signals
-
-    lifelines = Lifelines()
-    with ControllerLock(settings.lae_dir), stop_signals():
-        try:
-            prepared = root.prepared_run(settings, lifelines, say)
-            refuse_ineffective(settings, prepared)
-            place = root.machine(settings)
-            evaluator = root.evaluator_for(
-                settings, lifelines, place.threads, prepared.snapshot, prepared.baseline.editable
-            )
-            run_one = partial(evaluate, evaluator=evaluator)
-            executor = LocalExecutor(run_one, place.slots, lifelines)
-            rng = random.Random(f"{experiment}:{time.time_ns()}")
-            worker = Worker(client, experiment, settings, prepared, executor, say, rng, limit=limit)
-            try:
-                return worker.run()
-            finally:
-                executor.close()
-        except Interrupted:
-            raise KeyboardInterrupt from None
-        finally:
-            lifelines.end_all()
-            remove_tree(settings.lae_dir / "cloud")

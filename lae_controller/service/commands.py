@@ -1,0 +1,200 @@
+"""The commands around the API: ``serve``, and the verbs of AlphaEvolve's own command line."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+if TYPE_CHECKING:
+    from lae_controller.service.client import ApiClient
+
+SERVER_VARIABLE = "LAE_SERVER"
+_SERVER = click.option(
+    "--server",
+    help=f"Its address; the variable {SERVER_VARIABLE}, or http://127.0.0.1:8080, if left out.",
+)
+_PARENT = click.option(
+    "--parent", help="The session that holds the experiments; Google's servers want it."
+)
+_TOKEN_FILE = click.option(
+    "--token-file",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="A file with the server's token.",
+)
+_JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+
+
+def _say(text: str) -> None:
+    click.echo(text, err=True)
+
+
+def _print(value: Any, text: str, *, as_json: bool) -> None:
+    click.echo(json.dumps(value, indent=1, ensure_ascii=False) if as_json else text)
+
+
+def _client(server: str | None, token_file: Path | None) -> ApiClient:
+    from lae_controller.service.backoff import Backoff
+    from lae_controller.service.client import ApiClient
+    from lae_controller.service.credentials import token_for
+
+    address = server or os.environ.get(SERVER_VARIABLE) or "http://127.0.0.1:8080"
+    quick = Backoff(first=0.2, most=2.0, tries=3)
+    return ApiClient(address, token_for(address, token_file), random.Random(), quick)
+
+
+def _resolved(client: ApiClient, nick: str, parent: str | None) -> str:
+    from lae_controller.service import verbs
+
+    return verbs.resolve(client, nick, parent or verbs.EVERYWHERE)
+
+
+@click.command()
+@click.argument("path", default=".", type=click.Path(path_type=Path))
+@click.option("--host", help="The address that is served; 127.0.0.1 if left out.")
+@click.option("--port", type=click.IntRange(0, 65535), help="8080 if left out; 0: any free one.")
+@_TOKEN_FILE
+def serve(path: Path, host: str | None, port: int | None, token_file: Path | None) -> None:
+    """Serve the AlphaEvolve API; PATH is a serve.yaml or the directory to work in."""
+    from lae_controller.service import serve_config, server
+
+    settings = serve_config.load_serve(path)
+    given = {"host": host, "port": port}
+    given["token_file"] = None if token_file is None else str(token_file.resolve())
+    changed: dict[str, Any] = {key: value for key, value in given.items() if value is not None}
+    server.serve(replace(settings, **changed), _say)
+
+
+@click.group()
+def experiment() -> None:
+    """Experiments on a server."""
+
+
+@experiment.command("list")
+@_SERVER
+@_PARENT
+@_TOKEN_FILE
+@_JSON
+def list_experiments(
+    server: str | None, parent: str | None, token_file: Path | None, as_json: bool
+) -> None:
+    """List experiments, the newest first."""
+    from lae_controller.service import verbs
+
+    found = verbs.experiments(_client(server, token_file), parent or verbs.EVERYWHERE)
+    _print(found, verbs.experiment_lines(found), as_json=as_json)
+
+
+@experiment.command("resume")
+@click.argument("nick")
+@_SERVER
+@_PARENT
+@_TOKEN_FILE
+@_JSON
+def resume_experiment(
+    nick: str, server: str | None, parent: str | None, token_file: Path | None, as_json: bool
+) -> None:
+    """Go on with a paused or completed experiment."""
+    client = _client(server, token_file)
+    operation = client.call("POST", f"{_resolved(client, nick, parent)}:resume", {})
+    _print(operation, operation["name"], as_json=as_json)
+
+
+@experiment.command("run")
+@click.argument("nick")
+@click.argument("path", default=".", type=click.Path(path_type=Path))
+@click.option(
+    "--limit",
+    type=click.FloatRange(min=0, min_open=True),
+    default=1800.0,
+    show_default=True,
+    help="Seconds that one program may take; then it gets the penalty score.",
+)
+@_SERVER
+@_PARENT
+@_TOKEN_FILE
+def run_experiment(
+    nick: str,
+    path: Path,
+    limit: float,
+    server: str | None,
+    parent: str | None,
+    token_file: Path | None,
+) -> None:
+    """Evaluate the programs of an experiment with the training project at PATH."""
+    from lae_controller import config
+    from lae_controller.service.bench import work_on
+
+    client = _client(server, token_file)
+    taken = work_on(client, _resolved(client, nick, parent), config.load(path), _say, limit)
+    _say(f"lae: the experiment has ended; {taken} evaluations were taken from here")
+
+
+@click.group()
+def program() -> None:
+    """Programs of an experiment on a server."""
+
+
+@program.command("list")
+@click.argument("nick")
+@click.option("--state", default="", help="COMPLETED, EVALUATING, GENERATING or INITIALIZED.")
+@click.option(
+    "--order_by", "--order-by", "order_by", default="", help="Such as: accuracy desc, latency"
+)
+@_SERVER
+@_PARENT
+@_TOKEN_FILE
+@_JSON
+def list_programs(
+    nick: str,
+    state: str,
+    order_by: str,
+    server: str | None,
+    parent: str | None,
+    token_file: Path | None,
+    as_json: bool,
+) -> None:
+    """List the programs of an experiment."""
+    from lae_controller.service import verbs
+
+    client = _client(server, token_file)
+    found = verbs.programs(client, _resolved(client, nick, parent), state, order_by)
+    _print(found, verbs.program_lines(found), as_json=as_json)
+
+
+@click.group()
+def results() -> None:
+    """Results of an experiment on a server."""
+
+
+@results.command("best")
+@click.argument("nick")
+@click.option("--top", default=5, show_default=True, type=click.IntRange(min=1), help="How many.")
+@click.option("--metric", help="By which metric; the first of the seed program if left out.")
+@_SERVER
+@_PARENT
+@_TOKEN_FILE
+@_JSON
+def best_results(
+    nick: str,
+    top: int,
+    metric: str | None,
+    server: str | None,
+    parent: str | None,
+    token_file: Path | None,
+    as_json: bool,
+) -> None:
+    """Show the best programs of an experiment."""
+    from lae_controller.service import verbs
+
+    client = _client(server, token_file)
+    found = verbs.best(client, _resolved(client, nick, parent), top, metric)
+    _print(found, verbs.program_lines(found), as_json=as_json)
+
+
+COMMANDS = (serve, experiment, program, results)
