@@ -71,7 +71,15 @@ class Scored:
             # this program has been handed out and answered for.
             crash = Evaluation(Status.CRASH, reason=Reason.TIMEOUT, detail=detail, charge=1.0)
             return _with(crash, seconds, artifacts)
-        done = Evaluation(Status.EVALUATED, metric=value, charge=1.0, repeats=(value,), proven=True)
+        further = {name: score for name, score in self.scores.items() if name != metric}
+        done = Evaluation(
+            Status.EVALUATED,
+            metric=value,
+            charge=1.0,
+            repeats=(value,),
+            metrics=further,
+            proven=True,
+        )
         return _with(done, seconds, artifacts)
 
 

@@ -174,8 +174,13 @@ class Experiment:
         Returns:
             None in place of the future if there was nothing to hand out: the queue is empty, or
             the experiment does not run.
+
+        Raises:
+            ApiError: SERVICE_UNAVAILABLE if its ledger cannot be written.
         """
         with self.lock:
+            if self.broken:
+                raise unavailable(self.book.name)
             if self.state is not ExperimentState.RUNNING:
                 return [], None
             self._release(self._now())

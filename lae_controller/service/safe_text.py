@@ -44,8 +44,8 @@ def _without_frames(lines: list[str]) -> list[str]:
 
 
 def _blanked(text: str) -> str:
-    text = _KEYED.sub(r"\1\2***", text)
     text = _BEARER.sub(r"\1 ***", text)
+    text = _KEYED.sub(r"\1\2***", text)
     text = _USER.sub("***", text)
     text = _PATH.sub(lambda found: ".../" + found[0].rstrip("/").rpartition("/")[2], text)
     return _OPAQUE.sub("***", text)

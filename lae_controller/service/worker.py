@@ -21,7 +21,7 @@ from lae_controller.change.normal_form import digest as digest_of
 from lae_controller.change.source import read_source, write_source
 from lae_controller.change.syntax import check_syntax
 from lae_controller.config import Settings
-from lae_controller.errors import ChildError, ConfigError
+from lae_controller.errors import ChildError, ConfigError, PrerequisiteError
 from lae_controller.evaluators.baseline import Prepared
 from lae_controller.evaluators.cascade import Job, Plan
 from lae_controller.executors import Executor
@@ -206,6 +206,11 @@ class Worker:
     def _finish(self, attempt: str) -> bool:
         held = self._held.pop(attempt)
         evaluation = self._executor.collect(attempt)
+        if evaluation.reason is Reason.ENVIRONMENT:
+            raise PrerequisiteError(
+                f"{held.key}: the machine failed, not the program: {evaluation.detail}. Mend it and "
+                "give the same command again; the program is handed out anew when its lease is over"
+            )
         if evaluation.smoke_metric is not None:
             self._smoke[held.name] = evaluation.smoke_metric
         remove_tree(self._folder / held.key)
