@@ -17,7 +17,7 @@ from lae_controller.service.content import Content
 from lae_controller.service.evaluations import Scored
 from lae_controller.service.experiment_config import ExperimentConfig
 from lae_controller.service.names import Session, experiment_name
-from lae_controller.service.states import Action, ExperimentState, ProgramState, target
+from lae_controller.service.states import Action, ExperimentState, ProgramState, advanced, target
 from lae_controller.task import Mutation
 
 SEED_ID = "g0-i0-a0"
@@ -217,9 +217,8 @@ class Book:
     def _on_evaluated(self, event: Event) -> None:
         program = self.programs[event["id"]]
         scored = decode(Scored, event["evaluation"])
-        self.programs[program.id] = replace(
-            program, state=ProgramState.COMPLETED, evaluation=scored
-        )
+        state = advanced(program.state, ProgramState.COMPLETED)
+        self.programs[program.id] = replace(program, state=state, evaluation=scored)
         self.evaluated += 1
         self.clock = replace(self.clock, active=event["at"])
 

@@ -10,8 +10,10 @@ from pathlib import Path
 
 from lae_controller.budget import NEVER_RAN_LIMIT
 from lae_controller.build import search_for
+from lae_controller.config import Settings
 from lae_controller.errors import LaeError, PrerequisiteError
 from lae_controller.evaluators import Interrupted
+from lae_controller.evaluators.baseline import Prepared
 from lae_controller.files import check_free
 from lae_controller.inflight import Pending
 from lae_controller.ledger import Ledger
@@ -50,6 +52,7 @@ class Search:
 
     steps: ServedSteps
     pipeline: ServedPipeline
+    executor: ClientExecutor
 
 
 class Engine:
@@ -118,7 +121,7 @@ class Engine:
         search = self._open()
         search.steps.begin()
         self._take_up(search)
-        while self._goes_on(search.pipeline):
+        while self._goes_on(search):
             self._fill(search)
             for asked, result in search.pipeline.finished(_ALL):
                 self._tell(search, asked, result)
@@ -135,12 +138,13 @@ class Engine:
                 experiment.changed.wait(_WAIT_S)
         return not self._closing
 
-    def _goes_on(self, pipeline: ServedPipeline) -> bool:
+    def _goes_on(self, search: Search) -> bool:
         """Whether programs may still be asked for, or there is something to tell."""
         experiment = self._experiment
         if self._closing or experiment.broken:
             return False
-        return experiment.state in _ALIVE or experiment.reported or pipeline.proposing > 0
+        under_way = search.pipeline.proposing + search.pipeline.ready > 0
+        return experiment.state in _ALIVE or under_way or search.executor.owes()
 
     def _fill(self, search: Search) -> None:
         """Ask for as many programs as there is room for."""
@@ -211,16 +215,21 @@ class Engine:
         state = load_state(settings, ledger, search_for(settings), prepared.baseline, mend=True)
         made: dict[str, Mutation] = {}
         executor = ClientExecutor(experiment, made, state, self._now)
-        children = ServedChildren(experiment, self._catalogue, settings, prepared, self._lifelines)
+        children = self._children(settings, prepared)
         steps = ServedSteps(Core(settings, prepared, state, ledger, children), made)
         pipeline = ServedPipeline(steps, executor, self._mutators, in_order=False)
-        return Search(steps, pipeline)
+        return Search(steps, pipeline, executor)
+
+    def _children(self, settings: Settings, prepared: Prepared) -> ServedChildren:
+        return ServedChildren(
+            self._experiment, self._catalogue, settings, prepared, self._lifelines
+        )
 
     def _take_up(self, search: Search) -> None:
         """Go on with programs of an earlier session.
 
         What was reported is told, what was ready stays with whoever holds it, and what was still
-        being made is made anew.
+        being made is made anew, unless the experiment has ended.
         """
         steps = search.steps
         left = list(steps.state.asked.values())
@@ -232,6 +241,6 @@ class Engine:
             elif program is not None and program.mutation is not None:
                 steps.made[asked.child_id] = program.mutation
                 search.pipeline.take_up(Pending(asked, program.mutation, program.digest, ""))
-            else:
+            elif self._experiment.state in _ALIVE:
                 self._show(asked)
                 search.pipeline.add(asked)

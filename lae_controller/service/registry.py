@@ -21,7 +21,7 @@ from lae_controller.files import make_folder, remove_tree, sync_folder
 from lae_controller.ledger import Event, Ledger
 from lae_controller.service import limits
 from lae_controller.service.api_errors import ApiError, Code, invalid, not_found
-from lae_controller.service.book import Book, Created, Operation, created_event, open_book
+from lae_controller.service.book import SEED_ID, Book, Created, Operation, created_event, open_book
 from lae_controller.service.commits import CommitLog
 from lae_controller.service.engine import Engine
 from lae_controller.service.experiment import Durable, Experiment
@@ -29,7 +29,7 @@ from lae_controller.service.experiment_config import ExperimentConfig
 from lae_controller.service.names import ANY, Child, Session, experiment_name
 from lae_controller.service.runners import Runners
 from lae_controller.service.sources import Sources
-from lae_controller.service.states import ExperimentState
+from lae_controller.service.states import ExperimentState, ProgramState
 
 Say = Callable[[str], None]
 
@@ -79,7 +79,7 @@ class Registry:
             elif folder.is_dir():
                 self._served[folder.name] = self._load(folder)
         for served in self._served.values():
-            if served.experiment.state is ExperimentState.RUNNING:
+            if served.experiment.state is ExperimentState.RUNNING or _is_behind(served):
                 self._runners.begin(served.experiment, served.folder)
 
     # -- looking -----------------------------------------------------------------------------
@@ -239,6 +239,20 @@ def _opened(ledger: Ledger) -> Book:
             "what a server of this version writes. Put it back from a copy, or move "
             f"{ledger.folder} away"
         ) from None
+
+
+def _is_behind(served: Served) -> bool:
+    """Say whether evaluations were taken that the search was not told of."""
+    book = served.experiment.book
+    if book.state is ExperimentState.FAILED:
+        return False
+    rows = Ledger(served.folder / "lae", lambda _: None).read_history(mend=False) or []
+    told = {row.child_id for row in rows}
+    return any(
+        p.state is ProgramState.COMPLETED and p.id not in told
+        for p in book.programs.values()
+        if p.id != SEED_ID
+    )
 
 
 def _slug(title: str) -> str:

@@ -19,7 +19,7 @@ class _Alive:
     """One search that runs.
 
     Attributes:
-        engine: what it does at present; another after each resumption.
+        engine: what it does at present, another after each resumption; None before the first.
         ending: whether it was told to end.
     """
 
@@ -43,7 +43,7 @@ class Runners:
         self._closed = False
 
     def begin(self, experiment: Experiment, folder: Path) -> None:
-        """Start a search, unless it is alive."""
+        """Start a search, unless it is alive; of one that has ended, only what is left is told."""
         with self._lock:
             if self._closed or id(experiment) in self._alive:
                 return  # one that is just ending looks at the state once more before it goes
@@ -67,8 +67,8 @@ class Runners:
         """Return the next search of an experiment; None, and out of the books, if none is due."""
         with self._lock:
             mine = self._alive[id(experiment)]
-            running = experiment.state is ExperimentState.RUNNING and not experiment.broken
-            if not running or mine.ending or self._closed:
+            due = mine.engine is None or experiment.state is ExperimentState.RUNNING
+            if not due or experiment.broken or mine.ending or self._closed:
                 del self._alive[id(experiment)]
                 return None
             mine.engine = self._engine(experiment, folder)

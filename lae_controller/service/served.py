@@ -187,6 +187,11 @@ class ClientExecutor:
         programs = self._experiment.book.programs
         return tuple(a for child, a in self._attempts.items() if programs[child].lease is not None)
 
+    def owes(self) -> bool:
+        """Whether there are evaluations that were taken from clients and not yet collected."""
+        programs = self._experiment.book.programs
+        return any(programs[child].state is ProgramState.COMPLETED for child in self._attempts)
+
     def collect(self, attempt: str) -> Evaluation:
         """Return what the client reported."""
         if self._closed:

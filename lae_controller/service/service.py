@@ -27,17 +27,26 @@ _TICK_S = 0.25
 class Service:
     """Everything behind the routes. One process at a time may have one for a folder.
 
+    Args:
+        now: the time, in seconds since the epoch.
+        engine: the class that searches.
+
     Raises:
         LockedError: if another server holds the folder.
         LedgerError: if a journal is damaged.
     """
 
     def __init__(
-        self, settings: ServeSettings, say: Say, now: Callable[[], float] = time.time
+        self,
+        settings: ServeSettings,
+        say: Say,
+        now: Callable[[], float] = time.time,
+        engine: type[Engine] = Engine,
     ) -> None:
         self.settings = settings
         self._say = say
         self._now = now
+        self._search = engine
         self._lock = ControllerLock(settings.root / "experiments")
         self._lock.__enter__()
         self._mutators = ThreadPoolExecutor(_processes(settings), thread_name_prefix="lae-mutator")
@@ -48,7 +57,7 @@ class Service:
 
     def _engine(self, experiment: Experiment, folder: Path) -> Engine:
         catalogue = self.settings.catalogue
-        return Engine(experiment, folder, catalogue, self._mutators, self._now, self._say)
+        return self._search(experiment, folder, catalogue, self._mutators, self._now, self._say)
 
     def _tick(self) -> None:
         while not self._ended.wait(_TICK_S):

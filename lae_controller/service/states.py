@@ -71,6 +71,12 @@ def not_allowed(action: Action, state: ExperimentState) -> ApiError:
     )
 
 
-def follows(state: ProgramState, to: ProgramState) -> bool:
-    """Say whether a program may go from one state to another: forwards only."""
-    return _PROGRAM_ORDER.index(to) > _PROGRAM_ORDER.index(state)
+def advanced(state: ProgramState, to: ProgramState) -> ProgramState:
+    """Return ``to``, to which a program goes from ``state``: forwards only.
+
+    Raises:
+        ValueError: if that is no way forward.
+    """
+    if _PROGRAM_ORDER.index(to) <= _PROGRAM_ORDER.index(state):
+        raise ValueError(f"a program goes from {state.value} to {to.value}")
+    return to

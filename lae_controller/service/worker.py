@@ -208,8 +208,9 @@ class Worker:
         evaluation = self._executor.collect(attempt)
         if evaluation.reason is Reason.ENVIRONMENT:
             raise PrerequisiteError(
-                f"{held.key}: the machine failed, not the program: {evaluation.detail}. Mend it and "
-                "give the same command again; the program is handed out anew when its lease is over"
+                f"{held.key}: the machine failed, not the program: {evaluation.detail}. Mend it "
+                "and give the same command again; the program is handed out anew once its lease "
+                "is over"
             )
         if evaluation.smoke_metric is not None:
             self._smoke[held.name] = evaluation.smoke_metric

@@ -11,11 +11,20 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from lae_controller.config import MutatorSettings
+from lae_controller.codec import decode
+from lae_controller.config import MutatorSettings, Settings
+from lae_controller.evaluators.baseline import Prepared
+from lae_controller.mutators import load_mutator
+from lae_controller.program import rng_for
 from lae_controller.service.catalogue import Catalogue
+from lae_controller.service.engine import Engine
 from lae_controller.service.experiment_config import ExperimentConfig, read_config
 from lae_controller.service.messages import READER
 from lae_controller.service.names import Session
+from lae_controller.service.serve_config import ServeSettings
+from lae_controller.service.served import ServedChildren
+from lae_controller.service.service import Service
+from lae_controller.task import Mutation, Task
 
 SESSION = Session("12", "global", "default_collection", "eng", "s1")
 CATALOGUE = Catalogue(MutatorSettings(), {"gemini-3.8-flash": "offline"})
@@ -141,13 +150,25 @@ def call(
     )
 
 
-@contextmanager
-def running_service(folder: Path, **settings: Any) -> Iterator[Any]:
-    """Yield a service in ``folder``; closed at the end."""
-    from lae_controller.service.serve_config import ServeSettings
-    from lae_controller.service.service import Service
+class InProcess(ServedChildren):
+    """Children whose Mutators run in this process: the same proposals, without its start."""
 
-    service = Service(ServeSettings(folder, **settings), lambda _: None)
+    def mutate(self, child_id: str) -> Mutation:
+        value = json.loads((self.folder(child_id) / "task.json").read_text())
+        task, settings = decode(Task, value["task"]), decode(MutatorSettings, value["mutator"])
+        return load_mutator(settings).mutate(task, rng_for(task.seed, task.child_id, "mutate"))
+
+
+class QuickEngine(Engine):
+    def _children(self, settings: Settings, prepared: Prepared) -> ServedChildren:
+        return InProcess(self._experiment, self._catalogue, settings, prepared, self._lifelines)
+
+
+@contextmanager
+def running_service(folder: Path, **settings: Any) -> Iterator[Service]:
+    """Yield a service in ``folder``; closed at the end."""
+    given = ServeSettings(folder, **settings)
+    service = Service(given, lambda _: None, engine=QuickEngine)
     try:
         yield service
     finally:

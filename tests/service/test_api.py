@@ -202,7 +202,7 @@ def test_google_s_clients_find_their_session_and_token(server: Server) -> None:
         ({}, "config is missing"),
         ({"config": {**config_wire(), "notes": "x"}}, "config.notes is not a field"),
         ({"config": config_wire(maxPrograms=1)}, "expected more than 1"),
-        ({"config": config_wire(maxPrograms="two")}, "maxPrograms is \"two\""),
+        ({"config": config_wire(maxPrograms="two")}, 'maxPrograms is "two"'),
         ([], "the body is a list; expected an object"),
         (b"{", "the body cannot be read"),
         (b'{"config": {"title": "a", "title": "b"}}', "'title' is given twice"),
@@ -253,7 +253,9 @@ def test_another_location_is_a_failed_precondition(server: Server) -> None:
         ),
         (lambda s: _with(s, evaluation=an_evaluation({})), "INVALID_ARGUMENT", "is empty"),
         (
-            lambda s: _with(s, evaluation={"scores": {"scores": [{"metric": "m", "score": "NaN"}]}}),
+            lambda s: _with(
+                s, evaluation={"scores": {"scores": [{"metric": "m", "score": "NaN"}]}}
+            ),
             "INVALID_ARGUMENT",
             "score is nan",
         ),

@@ -13,7 +13,9 @@ from lae_controller.service.messages import MESSAGES, READER
 
 def test_both_spellings_are_read_alike() -> None:
     camel = READER.read("Config", {"problemDescription": "x", "runSettings": {"maxPrograms": 5}})
-    snaked = READER.read("Config", {"problem_description": "x", "run_settings": {"max_programs": 5}})
+    snaked = READER.read(
+        "Config", {"problem_description": "x", "run_settings": {"max_programs": 5}}
+    )
     assert camel == snaked == {"problemDescription": "x", "runSettings": {"maxPrograms": 5}}
 
 

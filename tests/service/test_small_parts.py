@@ -16,11 +16,11 @@ from lae_controller.service.states import (
     Action,
     ExperimentState,
     ProgramState,
-    follows,
+    advanced,
     target,
 )
 
-P = "projects/example.com:my-project/locations/us/collections/default_collection/engines/e/sessions/9"
+P = "projects/example.com:my-project/locations/us/collections/c/engines/e/sessions/9"
 
 
 def test_names_read_as_they_are_written() -> None:
@@ -102,10 +102,15 @@ def test_no_other_move_is_legal(action: Action, state: ExperimentState) -> None:
     assert caught.value.code is Code.FAILED_PRECONDITION
 
 
-def test_programs_go_forwards_only() -> None:
+@pytest.mark.parametrize("state", ProgramState)
+@pytest.mark.parametrize("to", ProgramState)
+def test_programs_go_forwards_only(state: ProgramState, to: ProgramState) -> None:
     order = list(ProgramState)
-    assert all(follows(a, b) for a, b in zip(order, order[1:], strict=False))
-    assert not any(follows(b, a) for a, b in zip(order, order[1:], strict=False))
+    if order.index(to) > order.index(state):
+        assert advanced(state, to) is to
+        return
+    with pytest.raises(ValueError, match=f"from {state.value} to {to.value}"):
+        advanced(state, to)
 
 
 def test_pauses_grow_are_jittered_and_end() -> None:
