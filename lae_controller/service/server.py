@@ -15,6 +15,7 @@ from lae_controller.service.serve_config import ServeSettings
 Say = Callable[[str], None]
 
 TOKEN_VARIABLE = "LAE_SERVE_TOKEN"
+_BACKLOG = 2_048
 
 
 def read_token(settings: ServeSettings) -> str | None:
@@ -65,6 +66,7 @@ def _bind(host: str, port: int) -> socket.socket:
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listening.bind((host, port))
+        listening.listen(_BACKLOG)  # from here on callers wait instead of being turned away
     except OSError as error:
         listening.close()
         raise PrerequisiteError(

@@ -11,7 +11,6 @@ import uvicorn
 
 from lae_controller.service.access import App
 
-_BACKLOG = 2_048
 _HEADER_BUFFER = 64 << 10
 _KEEP_ALIVE_S = 75  # beyond the pause of any poller, or it would write into a closing connection
 _GRACE_S = 10
@@ -27,7 +26,6 @@ def run_app(app: App, listening: socket.socket) -> None:
         server_header=False,
         proxy_headers=False,
         ws="none",
-        backlog=_BACKLOG,
         h11_max_incomplete_event_size=_HEADER_BUFFER,
         timeout_keep_alive=_KEEP_ALIVE_S,
         timeout_graceful_shutdown=_GRACE_S,

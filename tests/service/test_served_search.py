@@ -14,7 +14,7 @@ from serve_helpers import SESSION, a_config, a_program, running_service
 from lae_controller.errors import LedgerError, LockedError
 from lae_controller.service.api_errors import ApiError, Code
 from lae_controller.service.content import read_content
-from lae_controller.service.evaluations import Insight, Scored, read_evaluation
+from lae_controller.service.evaluations import Insight, Scored
 from lae_controller.service.names import Child
 from lae_controller.service.states import ExperimentState
 
@@ -23,9 +23,9 @@ def begun(service: Any, score: float | None = 0.5, **run: Any) -> Any:
     """Create, seed and start an experiment; return it with its folder."""
     book = service.registry.create(SESSION, a_config(**run))
     served = service.registry.get(Child(SESSION, book.created.id))
-    wire = a_program(score)
-    scored = read_evaluation(wire["evaluation"], "e") if score is not None else None
-    served.experiment.seed(read_content(wire["content"], "python"), scored).result()
+    content = read_content(a_program()["content"], "python")
+    scored = Scored({"steep": score}, (Insight("note", "seen by hand"),)) if score else None
+    served.experiment.seed(content, scored).result()
     service.registry.start(served)[1].result()
     return served
 
@@ -107,7 +107,7 @@ def _insights(path: Path) -> bool:
         task = json.loads(path.read_text())["task"]
     except (OSError, ValueError):
         return False
-    return any("seen g" in line for line in task["insights"])
+    return any("note: seen" in line for line in task["insights"])
 
 
 def test_a_restart_goes_on_with_the_same_programs_and_tokens(tmp_path: Path) -> None:
