@@ -13,7 +13,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from lae_controller.errors import LaeError
-from lae_controller.service.access import Access, App
+from lae_controller.service.access import Access, App, Receive, Scope, Send
 from lae_controller.service.api_errors import ApiError, Code
 from lae_controller.service.google import GoogleRoutes, grant_token
 from lae_controller.service.names import parse_experiment, parse_operation, parse_program
@@ -24,7 +24,6 @@ from lae_controller.service.service import Service
 Method = Callable[[Request, Any], Awaitable[Response]]
 Named = Callable[[str], Any]
 
-_ALL_METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE"]
 _EXPERIMENTS = "alphaEvolveExperiments"
 _PROGRAMS = "alphaEvolvePrograms"
 
@@ -87,8 +86,12 @@ class Dispatch:
             (re.compile(r"(.+/collections/[^/]+)/engines"), same, {"GET": google.list_engines}),
         ]
 
-    async def answer(self, request: Request) -> Response:
-        """Carry out one request below ``/v1alpha/``."""
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Carry out one request below ``/v1alpha/``, whatever its HTTP method."""
+        response = await self._answer(Request(scope, receive))
+        await response(scope, receive, send)
+
+    async def _answer(self, request: Request) -> Response:
         name: str = request.path_params["name"]
         for pattern, named, methods in self._table:
             found = pattern.fullmatch(name)
@@ -115,7 +118,7 @@ def make_app(service: Service, host: str, token: str | None) -> App:
         token: what every request must carry; None for open access on loopback.
     """
     routes = [
-        Route("/v1alpha/{name:path}", Dispatch(service).answer, methods=_ALL_METHODS),
+        Route("/v1alpha/{name:path}", Dispatch(service)),
         Route("/openapi.json", _openapi, methods=["GET"]),
         Route("/healthz", _health, methods=["GET"]),
     ]

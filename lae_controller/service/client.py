@@ -18,7 +18,6 @@ from lae_controller.service.backoff import Backoff
 
 _TIMEOUT_S = 60.0
 _BUSY = frozenset({429, 503})
-_LONGEST_REPLY = 256 << 20
 
 
 class RemoteError(LaeError):
@@ -120,7 +119,7 @@ class ApiClient:
         request = Request(url, data, headers, method=method)
         try:
             with self._opener.open(request, timeout=_TIMEOUT_S) as reply:
-                return _object(reply.read(_LONGEST_REPLY))
+                return _object(reply.read())  # all of it: a part of a reply is an error
         except HTTPError as error:
             with error:
                 raise _refused(error.code, error.read(1 << 20)) from None
@@ -141,9 +140,12 @@ def _opener(host: str) -> OpenerDirector:
 def _object(raw: bytes) -> dict[str, Any]:
     if not raw.strip():
         return {}
-    value = json.loads(raw)
+    try:
+        value = json.loads(raw)
+    except ValueError:
+        value = None
     if not isinstance(value, dict):
-        raise RemoteError(200, "INTERNAL", "the reply is no JSON object")
+        raise RemoteError(200, "UNKNOWN", f"the reply is no JSON object: {raw[:200]!r}")
     return value
 
 

@@ -6,6 +6,7 @@ Everything else (choice of parents, Mutator processes, freezing, mending, placin
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
@@ -16,7 +17,6 @@ from lae_controller.errors import ChildError
 from lae_controller.evaluators import Interrupted
 from lae_controller.evaluators.baseline import Prepared
 from lae_controller.evaluators.cascade import Job
-from lae_controller.files import write_json
 from lae_controller.inflight import Pending
 from lae_controller.parts import Core
 from lae_controller.pipeline import Pipeline, Try
@@ -62,7 +62,8 @@ class ServedChildren(Children):
         )
         mutator = encode(self._catalogue.settings(self._model(asked)))
         path = self.folder(asked.child_id) / "task.json"
-        write_json(path, {"mutator": mutator, "task": encode(task)})
+        # Not fsynced: after a crash of the machine the child is asked for anew, with another task.
+        path.write_text(json.dumps({"mutator": mutator, "task": encode(task)}), encoding="utf-8")
         return task
 
     def _model(self, asked: Asked) -> ModelChoice:

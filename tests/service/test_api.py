@@ -340,7 +340,7 @@ def test_an_experiment_is_found_in_its_own_session_only(server: Server) -> None:
 
 
 def test_another_method_is_refused_with_those_that_are_allowed(server: Server) -> None:
-    answer = server("PUT", LIST, {})
+    answer = server("QUERY", LIST, {})
     assert (answer.status, answer.headers["allow"]) == (405, "GET, POST")
 
 
