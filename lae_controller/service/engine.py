@@ -106,10 +106,11 @@ class Engine:
         self._lifelines.end_all()
 
     def _give_up(self, action: Action, reason: str) -> None:
-        self._say(f"{self._experiment.book.name}: {reason}")
-        self._experiment.begun(error=reason)
+        """Say and write down why the experiment cannot go on, unless it has ended already."""
         with self._experiment.lock:
             if self._experiment.state is ExperimentState.RUNNING and not self._experiment.broken:
+                self._say(f"{self._experiment.book.name}: {reason}")
+                self._experiment.begun(error=reason)
                 self._experiment.move(action, reason)
 
     # -- the search --------------------------------------------------------------------------
@@ -149,27 +150,22 @@ class Engine:
     def _fill(self, search: Search) -> None:
         """Ask for as many programs as there is room for."""
         state, size = search.steps.state, self._experiment.book.config.concurrency
-        while self._experiment.room() and state.never_ran < NEVER_RAN_LIMIT and self._affordable():
+        purse = search.pipeline.purse
+        while self._experiment.room() and state.never_ran < NEVER_RAN_LIMIT and not purse.is_empty:
             check_free(search.steps.settings.lae_dir, DISK_FLOOR)
             whole = size if state.gen_asked >= state.gen_size else state.gen_size
             (asked,) = search.steps.choose(state.next_ids(whole)[:1], whole)
             search.steps.ask([asked])
             self._show(asked)
             search.pipeline.add(asked)
+        if purse.is_empty:
+            limit = self._catalogue.mutator.max_cost_usd
+            self._give_up(Action.STOP, f"the next proposal could pass max_cost_usd ({limit} USD)")
 
     def _show(self, asked: Asked) -> None:
         parent = served_id(asked.parent_id or SEED_ID)
         program = ServedProgram(asked.child_id, ProgramState.INITIALIZED, self._now(), (parent,))
         self._experiment.asked(program)
-
-    def _affordable(self) -> bool:
-        """Whether model calls may still cost money; pauses the experiment if not."""
-        most, spent = self._catalogue.mutator.max_cost_usd, self._experiment.book.usage.cost_usd
-        if most is None or spent is None or spent < most:
-            return True
-        reason = f"model calls cost {spent:.2f} USD; mutator.max_cost_usd is {most:g}"
-        self._give_up(Action.STOP, reason)
-        return False
 
     def _tell(self, search: Search, asked: Asked, result: Result) -> None:
         search.steps.tell(asked, result)
@@ -197,11 +193,8 @@ class Engine:
         """
         latest = f"{NEVER_RAN_LIMIT} proposals in a row came to nothing; the latest: "
         latest += steps.state.latest_reason
-        self._say(f"{self._experiment.book.name}: {latest}")
         done = set(self._reasons) <= _NOTHING_NEW
-        with self._experiment.lock:
-            if self._experiment.state is ExperimentState.RUNNING:
-                self._experiment.move(Action.COMPLETE if done else Action.FAIL, latest)
+        self._give_up(Action.COMPLETE if done else Action.FAIL, latest)
 
     # -- opening -----------------------------------------------------------------------------
 

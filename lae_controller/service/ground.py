@@ -11,9 +11,10 @@ from pathlib import Path
 
 from lae_controller.change.normal_form import digest as digest_of
 from lae_controller.change.source import encode_source
-from lae_controller.config import EvolutionSettings, FurtherMetric, Gate, Settings
+from lae_controller.config import FurtherMetric, Gate, Settings
 from lae_controller.errors import PrerequisiteError
 from lae_controller.evaluators.baseline import Baseline, Prepared
+from lae_controller.evolution import EvolutionSettings
 from lae_controller.files import make_folder, remove_tree, write_atomic
 from lae_controller.program import Artifacts, Direction
 from lae_controller.quantities import TotalBudget

@@ -46,13 +46,19 @@ def description(server: str) -> dict[str, Any]:
         "servers": [{"url": server}],
         "paths": _paths(),
         "components": {
-            "schemas": {name: _schema(fields) for name, fields in MESSAGES.items()}
-            | {"Error": _ERROR},
+            "schemas": {
+                **{name: _schema(fields) for name, fields in MESSAGES.items()},
+                **{f"{name}{_SENT}": _sent(fields) for name, fields in MESSAGES.items()},
+                "Error": _ERROR,
+            },
             "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
         },
         "security": [{}, {"token": []}],
     }
 
+
+_SENT = "Sent"
+"""Behind the name of a message: as a request may hold it, without what the server alone sets."""
 
 _ERROR: dict[str, Any] = {
     "type": "object",
@@ -139,7 +145,7 @@ def _method(
         },
     }
     if request is not None:
-        method["requestBody"] = {"required": True, "content": _json(request)}
+        method["requestBody"] = {"required": True, "content": _json(request + _SENT)}
     return method
 
 
@@ -151,13 +157,22 @@ def _schema(fields: tuple[Field, ...]) -> dict[str, Any]:
     return {
         "type": "object",
         "additionalProperties": False,
-        "properties": {field.name: _property(field) for field in fields},
+        "properties": {field.name: _property(field, "") for field in fields},
     }
 
 
-def _property(field: Field) -> dict[str, Any]:
+def _sent(fields: tuple[Field, ...]) -> dict[str, Any]:
+    """Return the schema of a message in a request, in the usual spelling."""
+    wanted = [field for field in fields if not field.output]
+    schema = _schema(())
+    schema["properties"] = {field.name: _property(field, _SENT) for field in wanted}
+    required = [field.name for field in wanted if field.required]
+    return {**schema, "required": required} if required else schema
+
+
+def _property(field: Field, suffix: str) -> dict[str, Any]:
     if field.kind is Kind.MESSAGE:
-        schema: dict[str, Any] = {"$ref": f"#/components/schemas/{field.message}"}
+        schema: dict[str, Any] = {"$ref": f"#/components/schemas/{field.message}{suffix}"}
     else:
         schema = dict(_TYPES[field.kind])
     if field.choices:
@@ -166,5 +181,4 @@ def _property(field: Field) -> dict[str, Any]:
         schema["format"] = "date-time"
     if field.repeated:
         schema = {"type": "array", "items": schema}
-    about = f"{field.about}{'; required' if field.required else ''}"
-    return {**schema, "description": about, **({"readOnly": True} if field.output else {})}
+    return {**schema, "description": field.about}

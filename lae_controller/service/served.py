@@ -109,7 +109,7 @@ class ServedSteps(Steps):
             detail = f"{min(added)}: a new file; only code between evolve markers may change"
             return Unfit(None, never_ran(ChildError(Reason.OUT_OF_BOUNDS, detail)))
         self.made[asked.child_id] = replace(mutation, change="", reply="")
-        return replace(frozen, suspect="")  # what its score rests on is the client's to judge
+        return replace(frozen, suspect="", chance="")  # the score is the client's to judge
 
     def believed(self, pending: Pending, evaluation: Evaluation) -> Evaluation:  # noqa: ARG002
         """Return the evaluation as the client gave it."""
