@@ -41,6 +41,7 @@ class Counting(ServedChildren):
     lock = threading.Lock()
 
     def mutate(self, child_id: str) -> Mutation:
+        """Propose the next number."""
         with self.lock:
             Counting.number += 1
             number = Counting.number
@@ -83,6 +84,7 @@ class Caller:
         self.seconds: dict[str, list[float]] = {}
 
     def __call__(self, method: str, name: str, body: Any = None) -> dict[str, Any]:
+        """Send one request and note how long it took."""
         began = time.perf_counter()
         raw = None if body is None else json.dumps(body)
         self._connection.request(

@@ -54,7 +54,7 @@ def _google() -> Token:
     def token() -> str | None:
         if not credentials.valid:
             try:
-                credentials.refresh(Request())  # type: ignore[no-untyped-call]
+                credentials.refresh(Request())
             except GoogleAuthError as error:
                 raise PrerequisiteError(
                     f"Google's credentials cannot be refreshed ({error}); `gcloud auth "
