@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from mutators.messages_server import MessagesServer, Request, Step, flat, reply, status
+from mutators.messages_server import MessagesServer, Request, Step, reply, status
 from tiny_project import make_project
 
 from lae_controller import config, session
@@ -51,8 +51,9 @@ class Answering(MessagesServer):
             asked = sum("RATE = missing" not in str(r.body["messages"]) for r in self.requests)
             if asked <= len(self.first):
                 return self.first[asked - 1]
-            width = re.findall(r"^WIDTH = \d+", flat(request.body["messages"][-1]["content"]), re.M)
-            return reply(block(width[0], f"WIDTH = {8 + asked}"), output_tokens=self.tokens)
+            shown = "\n".join(text for role, text in request.turns if role == "user")
+            width = re.findall(r"^WIDTH = \d+", shown, re.M)
+            return reply(block(width[-1], f"WIDTH = {8 + asked}"), output_tokens=self.tokens)
 
 
 def told(project: Path) -> list[dict[str, Any]]:
