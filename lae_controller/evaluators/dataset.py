@@ -16,7 +16,12 @@ from lae_controller.config import Settings
 from lae_controller.errors import ChildError, ConfigError
 from lae_controller.evaluators import Measurement, Stage
 from lae_controller.evaluators.baseline import BASELINE_ID
-from lae_controller.evaluators.measures import accuracy, as_number, error_of, normalised
+from lae_controller.evaluators.measures import (
+    accuracy,
+    checked_predictions,
+    normalised,
+    value_of,
+)
 from lae_controller.evaluators.runs import Bench, Finished, Limits, Order
 from lae_controller.evaluators.scored import (
     Score,
@@ -132,12 +137,13 @@ class DatasetEvaluator:
 
     def _score(self, done: Finished, units: list[Table], stage: Stage, slot: Slot) -> Score:
         answer = read_answer(done.order.place / "tmp" / "lae-predictions.json")
-        predictions = _predictions(answer, units)
+        predictions = checked_predictions(answer, [len(unit.rows) for unit in units])
         pairs = list(zip(units, predictions, strict=True))
         right = _mean([accuracy(unit.targets, predicted) for unit, predicted in pairs])
         if self._settings.metric == "seconds":
             return self._timed(done, right, stage, slot)
-        values = [_value(self._settings.metric, *pair) for pair in pairs]
+        metric = self._settings.metric
+        values = [value_of(metric, unit.targets, predicted) for unit, predicted in pairs]
         index = self._shards.of(stage.name)
         parts = {f"shard {n}": value for n, value in zip(index, values, strict=True)}
         return self._ranked(_mean(values), right, parts, done, stage, slot)
@@ -168,8 +174,6 @@ class DatasetEvaluator:
         if normaliser == "relative_to_baseline":
             baseline = self._reference(done, stage, slot, raw, right)["raw"]
         value = normalised(raw, normaliser, metric, baseline)
-        if not math.isfinite(value):
-            raise ChildError(Reason.NON_FINITE, f"{metric} is {value}; expected a finite number")
         text = f"{metric} {raw:.6g}"
         if normaliser != "identity":
             text += f", {normaliser} {value:.6g}"
@@ -189,56 +193,6 @@ class DatasetEvaluator:
             self.measure(programs / BASELINE_ID, "", runs / BASELINE_ID, stage, slot)
             known = read_json(note) or {"raw": raw, "right": right}
         return known
-
-
-def _predictions(answer: object, units: list[Table]) -> list[list[object]]:
-    """Check that there is one prediction for each row.
-
-    Raises:
-        ChildError: NO_METRIC, saying how many there are; NON_FINITE for a NaN or an infinity.
-    """
-    if not isinstance(answer, list) or len(answer) != len(units):
-        raise ChildError(Reason.NO_METRIC, "the predictions are no list with one entry a unit")
-    for predicted, unit in zip(answer, units, strict=True):
-        if not isinstance(predicted, list) or len(predicted) != len(unit.rows):
-            count = len(predicted) if isinstance(predicted, list) else 0
-            raise ChildError(
-                Reason.NO_METRIC,
-                f"predict returned {count} predictions for {len(unit.rows)} rows; one each is due",
-            )
-        for value in predicted:
-            if isinstance(value, float) and not math.isfinite(value):
-                raise ChildError(
-                    Reason.NON_FINITE, f"a prediction is {value}; expected finite numbers"
-                )
-    return answer
-
-
-def _value(metric: str, unit: Table, predicted: list[object]) -> float:
-    """Return the metric of one unit.
-
-    Raises:
-        ChildError: NO_METRIC if a prediction is no number where one is needed; NON_FINITE if the
-            metric is none.
-    """
-    if metric == "accuracy":
-        return accuracy(unit.targets, predicted)
-    numbers = [as_number(value) for value in predicted]
-    known = [number for number in numbers if number is not None and math.isfinite(number)]
-    if len(known) < len(numbers):
-        wrong = next(
-            value
-            for value, number in zip(predicted, numbers, strict=True)
-            if number is None or not math.isfinite(number)
-        )
-        raise ChildError(
-            Reason.NO_METRIC, f"a prediction is {repr(wrong)[:80]}; expected a finite number"
-        )
-    answers = [float(target) for target in unit.targets if isinstance(target, float)]
-    try:
-        return error_of(metric, answers, known)
-    except OverflowError:
-        raise ChildError(Reason.NON_FINITE, f"{metric} is too large to be a number") from None
 
 
 def _mean(values: list[float]) -> float:

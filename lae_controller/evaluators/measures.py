@@ -5,6 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from lae_controller.errors import ChildError
+from lae_controller.program import Reason
+
 Value = float | str | None
 """One answer or prediction: a number, a label, or nothing."""
 
@@ -54,6 +57,51 @@ def error_of(metric: str, answers: Sequence[float], predictions: Sequence[float]
     if total == 0.0:
         return 1.0 if squares == 0.0 else 0.0
     return 1.0 - squares / total
+
+
+def checked_predictions(answer: object, sizes: Sequence[int]) -> list[list[object]]:
+    """Check that a candidate's answer holds one prediction for each row of each unit.
+
+    Raises:
+        ChildError: NO_METRIC, saying how many there are; NON_FINITE for a NaN or an infinity.
+    """
+    if not isinstance(answer, list) or len(answer) != len(sizes):
+        raise ChildError(Reason.NO_METRIC, "the predictions are no list with one entry a unit")
+    for predicted, size in zip(answer, sizes, strict=True):
+        if not isinstance(predicted, list) or len(predicted) != size:
+            count = len(predicted) if isinstance(predicted, list) else 0
+            why = f"predict returned {count} predictions for {size} rows; expected one for each"
+            raise ChildError(Reason.NO_METRIC, why)
+        for value in predicted:
+            if isinstance(value, float) and not math.isfinite(value):
+                why = f"a prediction is {value}; expected finite numbers"
+                raise ChildError(Reason.NON_FINITE, why)
+    return answer
+
+
+def value_of(metric: str, answers: Sequence[Value], predicted: Sequence[object]) -> float:
+    """Return the metric of one unit.
+
+    Raises:
+        ChildError: NO_METRIC if a prediction is no number where one is needed; NON_FINITE if the
+            metric is none.
+    """
+    if metric == "accuracy":
+        return accuracy(answers, predicted)
+    numbers = []
+    for value in predicted:
+        number = as_number(value)
+        if number is None or not math.isfinite(number):
+            why = f"a prediction is {repr(value)[:80]}; expected a finite number"
+            raise ChildError(Reason.NO_METRIC, why)
+        numbers.append(number)
+    try:
+        found = error_of(metric, [float(a) for a in answers if isinstance(a, float)], numbers)
+    except OverflowError:
+        found = math.inf
+    if not math.isfinite(found):
+        raise ChildError(Reason.NON_FINITE, f"{metric} is {found}; expected a finite number")
+    return found
 
 
 def normalised(value: float, normaliser: str, metric: str, baseline: float) -> float:

@@ -22,7 +22,7 @@ from pathlib import Path
 from lae_controller.config import Settings
 from lae_controller.errors import ChildError, ConfigError
 from lae_controller.evaluators import Measurement, Stage
-from lae_controller.evaluators.runs import Bench, Finished, Limits, Order
+from lae_controller.evaluators.runs import Bench, Limits, Order
 from lae_controller.evaluators.scored import (
     Score,
     driver_command,
@@ -104,7 +104,12 @@ class ScriptEvaluator:
         )
         done = self._bench.run(order)
         names = [further.name for further in self._settings.metrics]
-        return measurement(self._bench, done, lambda: _score(done, names), self._entry)
+        return measurement(
+            self._bench,
+            done,
+            lambda: read_score(sealed_answer(done.order.place), names),
+            self._entry,
+        )
 
     def _fill(self, program: Path, work: Path, own: tuple[str, ...]) -> None:
         """Make the scratch directory: the script and the candidate, and nothing else."""
@@ -152,13 +157,16 @@ def sealed_answer(place: Path) -> object:
     return read_answer(result)
 
 
-def _score(done: Finished, names: Sequence[str]) -> Score:
-    """Read the result; ``names`` are the further metrics that are asked for.
+def read_score(result: object, names: Sequence[str]) -> Score:
+    """Return the score that a script wrote.
+
+    Args:
+        result: what its JSON holds.
+        names: of the further metrics that are asked for.
 
     Raises:
         ChildError: if it is not what the contract says.
     """
-    result = sealed_answer(done.order.place)
     if not isinstance(result, dict):
         raise ChildError(Reason.NO_METRIC, f"the result is {str(result)[:80]}; expected an object")
     error = str(result.get("error") or "")[:_ERROR]

@@ -63,11 +63,7 @@ def test_stages_see_rows_of_their_own_and_a_fit_sees_others(tmp_path: Path) -> N
     ("model", "reason", "said"),
     [
         (LINE.replace("2 * row['x']", "float('nan')"), Reason.NON_FINITE, "a prediction is nan"),
-        (LINE.replace("2 * row['x']", "'much'"), Reason.NO_METRIC, "'much'; expected a finite"),
-        (LINE.replace("2 * row['x']", "1e200"), Reason.NON_FINITE, "rmse is"),
-        ("def predict(rows):\n    return [1]\n", Reason.NO_METRIC, "1 predictions for 12 rows"),
         ("raise ValueError('no')\n", Reason.EXIT, "ValueError: no"),
-        ("import sys\nsys.exit()\n", Reason.NO_METRIC, "lae-predictions.json cannot be read"),
     ],
 )
 def test_a_broken_candidate_has_no_metric(

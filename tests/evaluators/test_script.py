@@ -1,13 +1,14 @@
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
 
 import pytest
 from scored_project import Scored
 
 from lae_controller.errors import ChildError, ConfigError
-from lae_controller.evaluators.script import leave_guarded_job, sealed_answer
+from lae_controller.evaluators.script import leave_guarded_job, read_score, sealed_answer
 from lae_controller.program import Reason
 
 SETTINGS = """\
@@ -27,7 +28,6 @@ with open(os.environ["LAE_RESULT"], "w") as stream:
     metrics = {"score": score, "shard 1": 0.2}
     json.dump({"valid": True, "metrics": metrics, "error": "so so"}, stream)
 '''
-FURTHER = "metrics: [{name: shard 1, direction: maximize}, {name: x, direction: minimize}]\n"
 SOLVER = "def solve(shards):\n    return len(shards) / 10\n"
 
 
@@ -47,19 +47,38 @@ def test_the_script_runs_alone_with_the_candidate(scored: Scored) -> None:
     assert again.metric == 0.4
 
 
-def test_further_metrics_are_those_that_the_script_gives(tmp_path: Path) -> None:
-    files = {"solver.py": SOLVER, "judge/score.py": SCRIPT}
-    found = Scored(tmp_path, SETTINGS + FURTHER, files).measure()
-    assert (found.metric, found.metrics, found.artifacts.per_class) == (0.8, {"shard 1": 0.2}, {})
+@pytest.mark.parametrize(
+    ("result", "reason", "said"),
+    [
+        ([], Reason.NO_METRIC, "expected an object"),
+        ({"valid": False, "error": "line 3"}, Reason.NO_METRIC, "invalid: line 3"),
+        ({"valid": 1, "metrics": {"score": 1.0}}, Reason.NO_METRIC, "invalid"),
+        ({"valid": True, "metrics": 1.0}, Reason.NO_METRIC, "metrics.score is None"),
+        ({"valid": True, "metrics": {"score": "1"}}, Reason.NO_METRIC, "'1'; expected a number"),
+        ({"valid": True, "metrics": {"score": True}}, Reason.NO_METRIC, "True; expected a number"),
+        ({"valid": True, "metrics": {"score": math.nan}}, Reason.NON_FINITE, "is nan"),
+        ({"valid": True, "metrics": {"score": math.inf}}, Reason.NON_FINITE, "is inf"),
+        ({"valid": True, "metrics": {"score": 1.01}}, Reason.NO_METRIC, "expected 0 .worst. to 1"),
+        ({"valid": True, "metrics": {"score": -0.1}}, Reason.NO_METRIC, "expected 0 .worst. to 1"),
+        ({"valid": True, "metrics": {"score": 10**400}}, Reason.NO_METRIC, "expected 0 .worst."),
+    ],
+)
+def test_a_result_that_is_no_score(result: object, reason: Reason, said: str) -> None:
+    with pytest.raises(ChildError, match=said) as caught:
+        read_score(result, [])
+    assert caught.value.reason is reason
+
+
+def test_further_metrics_are_those_that_the_script_gives() -> None:
+    metrics = {"score": 1, "size": 3.5, "time": math.nan, "note": "x"}
+    found = read_score({"valid": True, "metrics": metrics}, ["size", "time"])
+    assert (found.value, found.metrics, found.parts) == (1.0, {"size": 3.5}, {})
 
 
 @pytest.mark.parametrize(
     ("solver", "reason", "said"),
     [
         ("raise ValueError('no')", Reason.EXIT, 'solver.py", line 1'),
-        (SOLVER.replace("len(shards) / 10", "float('nan')"), Reason.NON_FINITE, "score is nan"),
-        (SOLVER.replace("len(shards) / 10", "7"), Reason.NO_METRIC, "expected 0 (worst) to 1"),
-        (SOLVER.replace("len(shards) / 10", "True"), Reason.NO_METRIC, "is True; expected a numb"),
         ("import os\nos._exit(0)", Reason.NO_METRIC, "ended before the scoring was over"),
         ("import json\njson.dump = print\n" + SOLVER, Reason.HARNESS_CHANGED, "json.dump was set"),
     ],

@@ -58,7 +58,6 @@ def test_the_score_is_the_share_of_groups_that_pass(scored: Scored) -> None:
     assert "assert small(n) == (n < 24)" in found.artifacts.log_tail
     assert "test_known" not in found.artifacts.log_tail
     assert set(found.artifacts.per_class) == {f"group {n}" for n in range(4, 12)}
-    assert scored.measure({"limits.py": CODE.replace("16", "24")}).metric == 1.0
 
 
 ALL_PASS = """\
@@ -197,7 +196,6 @@ def forge():
         (FORGER + "forge()\nos._exit(0)\n", Reason.HARNESS_CHANGED, "reached for the result file"),
         (FORGER + "import atexit\natexit.register(forge)\n" + CODE, Reason.HARNESS_CHANGED, ""),
         ("raise ValueError('no')\n", Reason.NO_METRIC, ".xml cannot be read"),
-        ("import os\ndef small(n): return True\nos.kill(os.getpid(), 9)\n", Reason.EXIT, "signal"),
     ],
 )
 def test_a_candidate_that_writes_the_report_has_no_score(
