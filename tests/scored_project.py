@@ -1,4 +1,4 @@
-"""Projects that are scored without a training command, small and in the tier `none`."""
+"""Projects that are scored without a training command; small, and in the tier `none` mostly."""
 
 from __future__ import annotations
 
@@ -22,11 +22,14 @@ SLOT = Slot("cpu 0")
 class Scored:
     """A project with its snapshot, and programs made of it."""
 
-    def __init__(self, root: Path, settings: str, files: Mapping[str, str]) -> None:
+    def __init__(
+        self, root: Path, settings: str, files: Mapping[str, str], isolation: str = "none"
+    ) -> None:
         for name, text in files.items():
             (root / name).parent.mkdir(parents=True, exist_ok=True)
             (root / name).write_text(text)
-        (root / "loop.run.yaml").write_text(f"total_budget: 9\nisolation: none\n{settings}")
+        head = f"total_budget: 9\nisolation: {isolation}\n"
+        (root / "loop.run.yaml").write_text(head + settings)
         self.settings = config.load(root)
         self.lae = self.settings.lae_dir
         withheld = self.settings.scoring.withheld

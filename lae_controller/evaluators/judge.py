@@ -29,7 +29,7 @@ from lae_controller.evaluators.graders import AnthropicGrader, CommandGrader, Gr
 from lae_controller.evaluators.runs import Limits
 from lae_controller.evaluators.scored import own_files
 from lae_controller.evaluators.shards import Shards
-from lae_controller.files import make_folder, read_json, write_json
+from lae_controller.files import make_folder, read_json, write_atomic, write_json
 from lae_controller.machine.slots import Slot
 from lae_controller.program import Artifacts, Reason
 from lae_controller.sandbox.isolation import Isolation
@@ -77,16 +77,15 @@ class JudgeEvaluator:
     ) -> Measurement:
         """Have the text graded once for each unit of ``stage``."""
         del slot  # a judge takes no device
-        text = self._text(program)
-        place = folder / stage.name
-        make_folder(place)
-        rubric = self._rubric()
-        low, high = self._settings.scoring.scale
+        text, rubric = self._text(program), self._rubric()
+        scoring = self._settings.scoring
+        low, high = scoring.scale
         request = _Request(rubric, low, high, text)
-        judge = self._settings.scoring.judge
-        key = hashlib.sha256(
-            "\0".join([digest, text, rubric, str(judge), str(stage.seed)]).encode()
-        ).hexdigest()
+        parts = (folder.name, digest, text, rubric, str(scoring.judge), str(stage.seed))
+        key = hashlib.sha256("\0".join(parts).encode()).hexdigest()
+        # Not below `folder`, which is emptied when a child is tried again: a grade costs money.
+        place = self._settings.lae_dir / "scoring" / "gradings" / key[:32]
+        make_folder(place)
         gradings = self._gradings(request, place, key, self._shards.of(stage.name))
         seconds = math.fsum(each.seconds for each in gradings.values())
         grades = {unit: each.grade for unit, each in gradings.items()}
@@ -161,7 +160,7 @@ class JudgeEvaluator:
     def _grade(self, request: _Request, place: Path, key: str, unit: int) -> _Graded:
         note = place / f"grading-{unit}.json"
         known = read_json(note)
-        if isinstance(known, dict) and known.get("key") == key:
+        if known is not None:
             return _Graded(known["grade"], known["seconds"])
         grade, reply, began = None, "", time.monotonic()
         for attempt in range(_TRIES):
@@ -171,7 +170,10 @@ class JudgeEvaluator:
             if grade is not None:
                 break
         seconds = time.monotonic() - began
-        write_json(note, {"key": key, "grade": grade, "seconds": seconds, "reply": reply})
+        if grade is None:
+            write_atomic(place / f"no-grade-{unit}.txt", reply)
+        else:
+            write_json(note, {"grade": grade, "seconds": seconds, "reply": reply})
         return _Graded(grade, seconds)
 
 

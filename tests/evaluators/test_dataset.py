@@ -9,6 +9,7 @@ from scored_project import Scored
 from lae_controller.errors import ConfigError, RefusedError
 from lae_controller.evaluators.baseline import BASELINE_ID
 from lae_controller.program import Reason
+from lae_controller.sandbox.tiers import Tier, probe_tiers
 
 SETTINGS = """\
 metric: {metric}
@@ -40,6 +41,23 @@ def test_predictions_are_compared_with_answers_that_no_program_holds(tmp_path: P
     assert "t.csv" not in found.artifacts.log_tail
     job = json.loads((project.lae / "runs" / BASELINE_ID / "full/tmp/lae-job.json").read_text())
     assert all(set(row) == {"x"} for unit in job["shards"] for row in unit)
+
+
+@pytest.mark.parametrize("isolation", ["bwrap", "landlock"])
+def test_the_answers_are_out_of_reach(tmp_path: Path, isolation: str) -> None:
+    if not probe_tiers().works(Tier(isolation)):
+        pytest.skip(f"{isolation} does not work on this machine")
+    places = [str(tmp_path / "t.csv"), str(tmp_path / "sandbox/lae/scoring/dataset.csv")]
+    spy = (
+        f"for place in {places!r}:\n    try:\n        print('read', len(open(place).read()))\n"
+        "    except OSError as error:\n        print('refused', error.errno)\n"
+    )
+    settings = SETTINGS.format(metric="mae", direction="minimize", more=", fit_share: 0")
+    project = Scored(tmp_path, settings, {"model.py": spy + LINE, "t.csv": ROWS}, isolation)
+    found = project.measure()
+    assert (found.metric, found.tier) == (1.0, isolation)
+    assert found.artifacts.log_tail.count("refused") == 2
+    assert "read" not in found.artifacts.log_tail
 
 
 def test_stages_see_rows_of_their_own_and_a_fit_sees_others(tmp_path: Path) -> None:

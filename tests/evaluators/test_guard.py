@@ -33,16 +33,16 @@ FORGED = '{"valid": true, "metrics": {"score": 1.0}, "error": ""}'
 
 
 def run(
-    tmp_path: Path, candidate: str, broken: str = "0.0"
+    tmp_path: Path, candidate: str, broken: str = "0.0", entry: str = "mine.py"
 ) -> tuple[int, str, str, dict[str, str]]:
     """Return the status, what was said, the result and the seal."""
     work, scratch = tmp_path / "work", tmp_path / "scratch"
-    work.mkdir()
+    work.mkdir(exist_ok=True)
     scratch.mkdir()
     (work / "score.py").write_text(SCRIPT.replace("SCORE_OF_BROKEN", broken))
-    (work / "mine.py").write_text(candidate)
+    (work / entry).write_text(candidate)
     (scratch / "lae-nonce").write_text("a-number")
-    job = {"script": "score.py", "entry": "mine.py", "own": ["mine.py"], "result": "r.json"}
+    job = {"script": "score.py", "entry": entry, "own": [entry], "result": "r.json"}
     (scratch / "lae-job.json").write_text(json.dumps(job))
     done = subprocess.run(
         [sys.executable, "-S", DRIVERS / "run_script.py"],
@@ -72,6 +72,14 @@ def test_a_script_that_comes_to_its_end_is_sealed(tmp_path: Path) -> None:
         "failed": "",
     }
     assert not (tmp_path / "scratch" / "lae-nonce").exists()
+
+
+def test_a_package_can_be_the_candidate(tmp_path: Path) -> None:
+    (tmp_path / "work" / "pack").mkdir(parents=True)
+    (tmp_path / "work" / "pack" / "core.py").write_text(GOOD)
+    lines = "from .core import answer\n"
+    status, stderr, result, _ = run(tmp_path, lines, entry="pack/__init__.py")
+    assert (status, json.loads(result)["metrics"]) == (0, {"score": 0.5}), stderr
 
 
 @pytest.mark.parametrize(
