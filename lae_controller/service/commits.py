@@ -52,12 +52,17 @@ class CommitLog:
             self._write_one(events, batch)
 
     def _write_one(self, events: list[Event], batch: Future[None]) -> None:
+        error: Exception = LaeError("an event could not be written; nothing was changed")
+        written = False
         try:
-            if self.broken:
-                raise LaeError("an earlier event could not be written; nothing was changed")
-            self._append(events)
-        except (LaeError, OSError, ValueError) as error:
-            self.broken = True
-            batch.set_exception(error)
-        else:
-            batch.set_result(None)
+            if not self.broken:
+                self._append(events)
+                written = True
+        except (LaeError, OSError) as trouble:
+            error = trouble
+        finally:  # whatever happened, nobody waits for ever
+            if written:
+                batch.set_result(None)
+            else:
+                self.broken = True
+                batch.set_exception(error)

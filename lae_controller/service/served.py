@@ -23,6 +23,7 @@ from lae_controller.pipeline import Pipeline, Try
 from lae_controller.program import Evaluation, Reason, is_baseline, rng_for
 from lae_controller.sandbox.launch import Lifelines
 from lae_controller.service.book import SEED_ID, ServedProgram
+from lae_controller.service.briefing import briefing
 from lae_controller.service.catalogue import Catalogue, ModelChoice
 from lae_controller.service.experiment import Experiment, generating
 from lae_controller.service.limits import PROGRAM_DESCRIPTION as DESCRIPTION
@@ -57,7 +58,7 @@ class ServedChildren(Children):
             run_cmd="",
             budget="",
             insights=self._insights(asked),
-            context="\n\n".join(filter(None, [config.problem, config.context])),
+            context=briefing(self._experiment.book),
             whole_files=config.full_program,
         )
         mutator = encode(self._catalogue.settings(self._model(asked)))

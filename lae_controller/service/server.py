@@ -46,7 +46,9 @@ def serve(settings: ServeSettings, say: Say) -> None:
     try:
         from lae_controller.service.app import make_app
         from lae_controller.service.uvicorn_server import run_app
-    except ImportError as error:
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] not in ("starlette", "uvicorn", "anyio"):
+            raise
         raise PrerequisiteError(
             f"serve: {error.name} is not installed; expected it. "
             "`pip install 'lae-controller[serve]'`"

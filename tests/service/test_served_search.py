@@ -95,7 +95,7 @@ def test_insights_problem_and_context_reach_the_next_task(tmp_path: Path) -> Non
         eventually(lambda: any(_insights(path) for path in tasks.glob("*/task.json")))
         path = next(path for path in tasks.glob("*/task.json") if _insights(path))
         value = json.loads(path.read_text())
-        assert value["task"]["context"] == "make it steep"
+        assert value["task"]["context"] == "make it steep\n\nThe program is written in python."
         assert value["task"]["run_cmd"] == ""
         assert value["task"]["editable"] == ["initial_program.py"]
         assert value["mutator"]["backend"] == "offline"
