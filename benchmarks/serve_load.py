@@ -133,7 +133,7 @@ def crew(port: int, names: list[str], pause: float, out: Any) -> None:
             if not held:
                 if call("GET", name)["state"] == "COMPLETED":
                     return
-                time.sleep(0.05)
+                time.sleep(0.25)
             for one in held:
                 time.sleep(pause)
                 scores = {
@@ -162,7 +162,7 @@ def measure(experiments: int, programs: int, concurrency: int, pause: float) -> 
         process = multiprocessing.Process(target=server, args=(folder, port))
         process.start()
         while not port.value:
-            time.sleep(0.05)
+            time.sleep(0.25)
         call = Caller(port.value)
         names = [begun(call, programs, concurrency) for _ in range(experiments)]
         began = time.perf_counter()

@@ -64,7 +64,9 @@ def serve(settings: ServeSettings, say: Say) -> None:
 
 def _bind(host: str, port: int) -> socket.socket:
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    listening = socket.socket(family)
+    # The protocol is named so that asyncio turns Nagle's algorithm off: replies are written in two
+    # parts, and the second would wait 40 ms for the first to be acknowledged.
+    listening = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listening.bind((host, port))
