@@ -33,6 +33,7 @@ class Draft:
         self._examples: tuple[Turn, ...] = ()
         if form is not Form.AGENT:
             self._examples = example_turns(form, titled=titled, promise=task.promise)
+        self._idea = idea_for(task)
         self._told = sections.of(task)
         self._attempts = [task.failures, task.failures[-1:]] if task.failures else []
         self._versions = {name: len(texts) for name, texts in self._told.items()}
@@ -56,10 +57,6 @@ class Draft:
         examples = () if levels["examples"] else self._examples
         turns = (*examples, *repair_turns(failures, asked))
         return Prompt(self._system, turns, tuple(left_out))
-
-    @property
-    def _idea(self) -> str:
-        return idea_for(self.task)
 
     def _failures(self, levels: Levels) -> tuple[Failure, ...]:
         level = levels["earlier attempts"]

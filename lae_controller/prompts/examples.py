@@ -8,6 +8,7 @@ One changes a constant and one a method's inner lines, or every reply would do t
 from __future__ import annotations
 
 from lae_controller.prompts.code import fenced
+from lae_controller.prompts.ideas import with_anchor
 from lae_controller.prompts.role import Form
 from lae_controller.prompts.turns import Turn
 
@@ -29,7 +30,7 @@ class Heater:
 _SCORE = "comfort: 0.62"
 _CASES = (
     (
-        "a smaller gain",
+        with_anchor("a smaller gain", "GAIN = 0.5"),
         ("the gain is 0.2 instead of 0.5", "optimiser", "3"),
         (("GAIN = 0.5\n", "GAIN = 0.2\n"),),
     ),
@@ -51,7 +52,7 @@ def example_turns(form: Form, *, titled: bool, promise: bool) -> tuple[Turn, ...
     turns: list[Turn] = []
     for idea, (summary, kind, promised), edits in _CASES:
         turns.append(Turn("user", question(_shown(titled), _SCORE, idea)))
-        lines = [f"SUMMARY: {summary}", f"KIND: {kind}", _answer(edits, form, titled)]
+        lines = [_answer(edits, form, titled), f"SUMMARY: {summary}", f"KIND: {kind}"]
         if promise:
             lines.append(f"PROMISE: {promised}")
         turns.append(Turn("assistant", "\n".join(lines)))

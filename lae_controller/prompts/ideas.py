@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from lae_controller.change.identifiers import words
 from lae_controller.program import Intervention, parse_child_id, rng_for
+from lae_controller.prompts.anchors import anchors, constants
 from lae_controller.task import Credit, Task
 
 _OFTEN = 6.0  # children (their number decays with age) from which a kind may be over-used
@@ -24,25 +25,24 @@ class Idea:
     Attributes:
         wordings: ways to put it, drawn from.
         footholds: words of identifiers, one of which the program must hold; empty for any.
+        anchored: whether a line with one of them is quoted, any constant if there are none.
     """
 
     kind: Intervention
     wordings: tuple[str, ...]
     footholds: frozenset[str] = frozenset()
+    anchored: bool = False
 
 
-def _idea(kind: Intervention, wordings: str, footholds: str = "") -> Idea:
+def _idea(kind: Intervention, wordings: str, footholds: str = "", *, anchored: bool = True) -> Idea:
     texts = tuple(wording.strip() for wording in wordings.split("|"))
-    return Idea(kind, texts, frozenset(footholds.split()))
+    return Idea(kind, texts, frozenset(footholds.split()), anchored)
 
 
 _RATE = "lr eta rate learning"
-_LAYERS = (
-    "hidden width layers layer units channels filters linear conv dense embd heads depth blocks"
-)
-_GRADIENT = (
-    "sgd adam adamw optim optimizer optimiser momentum grad grads gradient gradients velocity"
-)
+_BATCH = "batch bs batchsize"
+_WEIGHTS = "normal randn rand uniform xavier kaiming init std"
+_LAYERS = "hidden width layers layer units channels filters embd heads depth blocks"
 
 # Half of them are about numbers, which even a weak model can change without breaking the program.
 IDEAS = (
@@ -64,26 +64,24 @@ IDEAS = (
         "a learning rate that falls during the training | a warm-up of the learning rate"
         " | a smaller learning rate towards the end of the training",
         _RATE,
+        anchored=False,
     ),
     _idea(
         Intervention.INIT,
         "initial weights twice as large | initial weights half as large"
         " | initial weights scaled by the size of their layer",
-        "normal randn rand uniform xavier kaiming init std scale weight weights linear conv",
+        _WEIGHTS,
     ),
-    _idea(
-        Intervention.DATA,
-        "a batch size half as large | a quarter of the batch size",
-        "batch bs batchsize",
-    ),
+    _idea(Intervention.DATA, "a batch size half as large | a quarter of the batch size", _BATCH),
     _idea(
         Intervention.ARCHITECTURE,
         "a better activation function (and its gradient, where that is written out)"
         " | an activation function that does not saturate (and its gradient, where that is written"
         " out)",
         "relu gelu silu tanh sigmoid activation act exp elu softplus",
+        anchored=False,
     ),
-    _idea(Intervention.OTHER, "another value of a constant that was not changed yet"),
+    _idea(Intervention.OTHER, "another value of a constant | a much larger or smaller constant"),
     _idea(
         Intervention.OPTIMISER,
         "a learning rate half as large | a learning rate smaller by a third",
@@ -93,33 +91,30 @@ IDEAS = (
         Intervention.REGULARISATION,
         "a little weight decay | some dropout or noise | a softer target (label smoothing)",
         "loss decay dropout weight softmax train fit update",
+        anchored=False,
     ),
     _idea(
         Intervention.OPTIMISER,
         "momentum in the updates | another rule for the updates | a limit on the gradients",
-        f"{_GRADIENT} backward step train update",
+        "sgd adam adamw optim optimizer optimiser momentum grad grads gradient gradients velocity"
+        " backward step train update",
+        anchored=False,
     ),
-    _idea(
-        Intervention.DATA,
-        "a batch size twice as large | a batch size larger by a half",
-        "batch bs batchsize",
-    ),
+    _idea(Intervention.DATA, "a batch size twice as large | a batch size larger by a half", _BATCH),
     _idea(
         Intervention.DATA,
         "inputs that are scaled or centred better | some noise or augmentation on the inputs",
         "images image inputs input x data loader transform augment normalize normalise",
+        anchored=False,
     ),
     _idea(
         Intervention.ARCHITECTURE,
         "one more layer | a direct path from input to output | normalised activations",
-        _LAYERS,
+        f"{_LAYERS} linear conv dense",
+        anchored=False,
     ),
-    _idea(
-        Intervention.INIT,
-        "different initial values for one part of the weights",
-        "normal randn rand uniform xavier kaiming init std weight weights linear conv",
-    ),
-    _idea(Intervention.OTHER, "an idea of your own that was not tried yet"),
+    _idea(Intervention.INIT, "different initial values in one place", _WEIGHTS),
+    _idea(Intervention.OTHER, "an idea of your own that was not tried yet", anchored=False),
 )
 
 
@@ -136,7 +131,20 @@ def idea_for(task: Task) -> str:
     worn = overused(task.kinds)
     order = [ideas[(at + step) % len(ideas)] for step in range(len(ideas))]
     chosen = next((idea for idea in order if idea.kind not in worn or rng.random() < 0.5), order[0])
-    return rng.choice(chosen.wordings)
+    wording = rng.choice(chosen.wordings)
+    lines = _quotable(task, chosen)
+    return with_anchor(wording, rng.choice(lines)) if lines else wording
+
+
+def with_anchor(wording: str, line: str) -> str:
+    """Return an idea with the line that it is about."""
+    return f"{wording}, see `{line}`"
+
+
+def _quotable(task: Task, idea: Idea) -> list[str]:
+    if not idea.anchored:
+        return []
+    return anchors(task, idea.footholds) if idea.footholds else constants(task)
 
 
 def _with_foothold(task: Task) -> Sequence[Idea]:

@@ -30,9 +30,9 @@ _SECRET = re.compile(r"\b(\w*(?:KEY|TOKEN|SECRET|PASSWORD|PASSWD)\w*)=\S+", re.I
 _KINDS = ", ".join(kind.value for kind in Intervention)
 # No example of the form stands in the text: small models give it back as their answer.
 _STATE = {
-    Form.DIFF: "Above the change write two lines: SUMMARY:",
-    Form.FILES: "Above the files write two lines: SUMMARY:",
-    Form.AGENT: "End your last message with two lines: SUMMARY:",
+    Form.DIFF: "Below the blocks write two lines, SUMMARY:",
+    Form.FILES: "Below the files write two lines, SUMMARY:",
+    Form.AGENT: "End your last message with two lines, SUMMARY:",
 }
 _PROMISE = (
     "End with one line PROMISE: and a number from 1 to 10: how far this approach could go after "

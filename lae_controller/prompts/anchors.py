@@ -1,0 +1,56 @@
+"""The line of a program that an idea is about, quoted so that the Mutator need not look for it."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Container, Iterator
+
+from lae_controller.change.evolve_blocks import blocks_only
+from lae_controller.change.identifiers import words
+from lae_controller.change.protected import protected_lines
+from lae_controller.task import Task
+
+_CONSTANT = re.compile(
+    r"[ \t]*(?P<name>[A-Za-z_][\w.]*)(?:[ \t]*:[ \t]*\w+)?[ \t]*[=:][ \t]*[-+]?\.?\d[\d_.eE+-]*"
+    r"[ \t]*,?(?:[ \t]+#.*)?"
+)
+_NOT_CODE = re.compile(r"[ \t]*(?:#|//|import\b|from\b|def\b|class\b|return$|\"\"\"|$)")
+_FIXED = frozenset("seed seeds epoch epochs steps iters iterations classes version".split())
+_LONGEST = 90  # characters of a line that is quoted
+
+
+def anchors(task: Task, footholds: Container[str]) -> list[str]:
+    """Return lines that hold one of the words: those that give a number its name, else others."""
+    lines = list(_lines(task))
+    named = [line for line in lines if (name := _named(line)) and _holds(name, footholds)]
+    return named or [line for line in lines if _holds(line, footholds)]
+
+
+def constants(task: Task) -> list[str]:
+    """Return every line that gives a number its name, and that may be changed."""
+    return [line for line in _lines(task) if _named(line)]
+
+
+def _lines(task: Task) -> Iterator[str]:
+    """Yield the lines of code that can change and that stand in the program only once."""
+    shown = Counter(line for text in task.files.values() for line in blocks_only(text).splitlines())
+    fixed = {
+        line for text in task.files.values() for _, line in protected_lines(text, task.protected)
+    }
+    for line in shown:
+        bare = line.strip()
+        quotable = len(bare) <= _LONGEST and "`" not in bare and bare not in fixed
+        if quotable and not _NOT_CODE.match(line) and shown[line] == 1:
+            yield bare
+
+
+def _named(line: str) -> str:
+    """Return the name that a line gives to a number; "" if it does not, or not for us to change."""
+    match = _CONSTANT.fullmatch(line)
+    name = match["name"] if match else ""
+    return "" if _holds(name, _FIXED) else name
+
+
+def _holds(text: str, footholds: Container[str]) -> bool:
+    return any(word in footholds for word in words(text))

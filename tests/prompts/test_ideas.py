@@ -1,0 +1,82 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from prompt_tasks import plain_task
+
+from lae_controller.program import Intervention, child_id
+from lae_controller.prompts.ideas import IDEAS, Idea, idea_for, overused, underused
+from lae_controller.task import Credit
+
+NET = """\
+LR = 0.1
+BATCH = 8
+class Net:
+    def train(self, hidden, x):
+        w = normal(x)
+        return relu(grad(w))
+"""
+PROGRAM = {"net.py": NET}
+
+
+def idea_of(text: str) -> Idea:
+    return next(idea for idea in IDEAS if text.partition(", see `")[0] in idea.wordings)
+
+
+def stated(generations: int, slots: int, files: dict[str, str] = PROGRAM) -> list[Idea]:
+    return [
+        idea_of(idea_for(plain_task(files, child_id(gen, gen % 2, slot))))
+        for gen in range(1, generations + 1)
+        for slot in range(slots)
+    ]
+
+
+def test_the_children_of_a_generation_get_different_ideas() -> None:
+    assert len({idea.wordings for idea in stated(1, 8)}) == 8
+
+
+@pytest.mark.parametrize(("generations", "slots"), [(30, 1), (15, 2), (8, 4)])
+def test_every_idea_comes_round(generations: int, slots: int) -> None:
+    assert {idea.wordings for idea in stated(generations, slots)} == {
+        idea.wordings for idea in IDEAS
+    }
+
+
+def test_the_same_child_gets_the_same_idea() -> None:
+    task = plain_task(PROGRAM)
+    assert idea_for(task) == idea_for(replace(task, attempt=1, tried=(), insights=("x",)))
+
+
+def test_an_idea_needs_a_foothold() -> None:
+    found = {idea.kind for idea in stated(20, 1, {"sort.py": "def sort(items):\n    ...\n"})}
+    assert found == {Intervention.OTHER}
+
+
+def test_a_worn_kind_gives_way_every_second_time() -> None:
+    kinds = {"optimiser": Credit(20.0, 0.0), "init": Credit(4.0, 4.0)}
+    ids = [child_id(gen, 0, 0) for gen in range(1, 200)]
+    plain = [idea_of(idea_for(plain_task(PROGRAM, name))).kind for name in ids]
+    worn = [idea_of(idea_for(replace(plain_task(PROGRAM, n), kinds=kinds))).kind for n in ids]
+    before = plain.count(Intervention.OPTIMISER)
+    assert 0.3 * before < worn.count(Intervention.OPTIMISER) < 0.8 * before
+
+
+def test_worn_and_rare_kinds() -> None:
+    kinds = {
+        "optimiser": Credit(9.0, 1.0),
+        "schedule": Credit(9.0, 6.0),
+        "data": Credit(5.0, 0.0),
+        "other": Credit(9.0, 4.0),
+    }
+    assert overused(kinds) == (Intervention.OPTIMISER,)
+    assert underused(kinds) == (
+        Intervention.ARCHITECTURE,
+        Intervention.REGULARISATION,
+        Intervention.INIT,
+    )
+
+
+def test_nothing_is_worn_or_rare_at_first() -> None:
+    assert overused({}) == underused({}) == ()
+    assert underused({"init": Credit(2.0, 0.0)}) == ()
