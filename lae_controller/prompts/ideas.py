@@ -55,8 +55,7 @@ IDEAS = (
     _idea(
         Intervention.ARCHITECTURE,
         "twice as many hidden units or channels | four times as many hidden units or channels"
-        " | one and a half times as many hidden units or channels"
-        " | half as many hidden units or channels",
+        " | eight times as many hidden units or channels | half as many hidden units or channels",
         _LAYERS,
     ),
     _idea(
@@ -81,7 +80,10 @@ IDEAS = (
         "relu gelu silu tanh sigmoid activation act exp elu softplus",
         anchored=False,
     ),
-    _idea(Intervention.OTHER, "another value of a constant | a much larger or smaller constant"),
+    _idea(
+        Intervention.OTHER,
+        "another value of a constant | a much larger or much smaller value of a constant",
+    ),
     _idea(
         Intervention.OPTIMISER,
         "a learning rate half as large | a learning rate smaller by a third",

@@ -10,7 +10,7 @@ from lae_controller.change.syntax import check_syntax
 from lae_controller.errors import ChildError, DiffError
 from lae_controller.program import Reason
 from lae_controller.replies.markers import mend_markers
-from lae_controller.replies.places import place_loosely, without_some_numbers
+from lae_controller.replies.places import place_loosely, replace_part, without_some_numbers
 from lae_controller.replies.program import Program, Reading, check_bounds
 from lae_controller.replies.whole import resembles, restored
 
@@ -105,6 +105,9 @@ def _loosened(
     after = place_loosely(*(bare or (search, replace)), current[path])
     if after is not None:
         return path, after, "line numbers" if bare else "lines that were not copied exactly"
+    part = replace_part(search, replace, current[path])
+    if part is not None:
+        return path, part, "a part of a line"
     old, new = ("".join(f"{line}\n" for line in half) for half in (search, replace))
     if resembles(path, old, current[path]) and resembles(path, new, current[path]):
         whole = restored(path, current[path], new)

@@ -33,6 +33,17 @@ def place_loosely(search: Sequence[str], replace: Sequence[str], text: str) -> s
     return None if new is None else _spliced(lines, first, last + 1, new)
 
 
+def replace_part(search: Sequence[str], replace: Sequence[str], text: str) -> str | None:
+    """Return ``text`` with a part of one line replaced; None unless it stands there just once."""
+    old, new = (" ".join(half).strip() for half in (search, replace))
+    if not old or not new or len(search) != 1 or len(replace) != 1:
+        return None
+    found = list(re.finditer(rf"(?<!\w){re.escape(old)}(?!\w)", text))
+    if len(found) != 1:
+        return None
+    return text[: found[0].start()] + new + text[found[0].end() :]
+
+
 def without_some_numbers(
     search: Sequence[str], replace: Sequence[str]
 ) -> tuple[list[str], list[str]] | None:

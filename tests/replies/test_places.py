@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from lae_controller.replies.places import place_loosely, without_some_numbers
+from lae_controller.replies.places import place_loosely, replace_part, without_some_numbers
 
 NET = """\
 RATE = 0.5  # per step
@@ -88,3 +88,19 @@ def test_numbers_go_where_new_lines_have_none() -> None:
     bare = without_some_numbers(["3 | a", "4 | b"], ["3 | a", "c", "4 | b"])
     assert bare == (["a", "b"], ["a", "c", "b"])
     assert without_some_numbers(["a", "4 | b"], ["c"]) is None
+
+
+@pytest.mark.parametrize(
+    ("search", "replace", "after"),
+    [
+        (["tanh(x)"], ["relu(x)"], "y = relu(x) + a\nz = tanh(y)\n"),
+        (["  tanh(x) + a"], ["  tanh(x)"], "y = tanh(x)\nz = tanh(y)\n"),
+        (["tanh"], ["relu"], None),
+        (["anh(x)"], ["cos(x)"], None),
+        (["tanh(x)"], [""], None),
+        (["tanh(x)"], ["relu(x)", "+ 1"], None),
+        (["y = tanh(x) + a", "z"], ["y"], None),
+    ],
+)
+def test_a_part_of_one_line(search: list[str], replace: list[str], after: str | None) -> None:
+    assert replace_part(search, replace, "y = tanh(x) + a\nz = tanh(y)\n") == after
