@@ -42,7 +42,7 @@ from lae_controller.errors import ChildError  # noqa: E402
 from lae_controller.outputs.artifacts import read_artifacts, trim_traceback  # noqa: E402
 from lae_controller.outputs.metric import find_metric  # noqa: E402
 from lae_controller.program import Artifacts, Direction, child_id  # noqa: E402
-from lae_controller.prompts import build_prompt  # noqa: E402
+from lae_controller.prompts import Prompt, build_prompt  # noqa: E402
 from lae_controller.replies import Reply, read_reply  # noqa: E402
 from lae_controller.task import Inspiration, Task, Tried  # noqa: E402
 
@@ -142,9 +142,8 @@ def task_for(options: argparse.Namespace, course: Course, number: int) -> Task:
     )
 
 
-def ask(options: argparse.Namespace, task: Task, number: int) -> dict[str, Any]:
+def ask(options: argparse.Namespace, prompt: Prompt, number: int) -> dict[str, Any]:
     """Return the answer of the Messages API, as JSON."""
-    prompt = build_prompt(task, MutatorSettings(reply=options.reply), token_limit=TOKEN_LIMIT)
     body = {
         "model": options.model,
         "max_tokens": options.max_tokens,
@@ -153,47 +152,35 @@ def ask(options: argparse.Namespace, task: Task, number: int) -> dict[str, Any]:
         "system": prompt.system,
         "messages": [{"role": turn.role, "content": turn.text} for turn in prompt.turns],
     }
+    headers = {"content-type": "application/json", "anthropic-version": "2023-06-01"}
     request = urllib.request.Request(
         f"{options.url}/v1/messages",
         json.dumps(body).encode(),
-        {
-            "content-type": "application/json",
-            "x-api-key": "none",
-            "anthropic-version": "2023-06-01",
-        },
+        {**headers, "x-api-key": os.environ.get("ANTHROPIC_API_KEY", "none")},
     )
     with urllib.request.urlopen(request, timeout=300) as answer:
         said: dict[str, Any] = json.load(answer)
     return said
 
 
-def read(options: argparse.Namespace, said: dict[str, Any], task: Task) -> Reply:
-    """Return the proposal in an answer.
-
-    Raises:
-        ChildError: if there is none.
-    """
-    text = "".join(part.get("text", "") for part in said["content"])
-    if said["stop_reason"] == "max_tokens":
-        raise ValueError
-    return read_reply(text, task.files, task.editable, options.reply)
-
-
 def propose(options: argparse.Namespace, course: Course, number: int, count: Count) -> None:
     """Ask for one change, judge it, and go on from it if it is better."""
     task = task_for(options, course, number)
+    prompt = build_prompt(task, MutatorSettings(reply=options.reply), token_limit=TOKEN_LIMIT)
     began = time.monotonic()
-    said = ask(options, task, number)
+    said = ask(options, prompt, number)
     count.seconds.append(time.monotonic() - began)
     count.tokens["prompt"] += said["usage"]["input_tokens"]
     count.tokens["reply"] += said["usage"]["output_tokens"]
-    row = {"number": number, "asked": task_text(task), "said": said["content"], "files": task.files}
-    try:
-        reply = read(options, said, task)
-    except ValueError:
-        count.replies["cut"] += 1
-        record(options, row, outcome="cut")
+    text = "".join(part.get("text", "") for part in said["content"])
+    asked = prompt.turns[-1].text.splitlines()[-1]
+    row = {"number": number, "asked": asked, "reply": text, "files": task.files}
+    if said["stop_reason"] == "max_tokens":
+        count.replies["cut off"] += 1
+        record(options, row, outcome="cut off")
         return
+    try:
+        reply = read_reply(text, task.files, task.editable, options.reply)
     except ChildError as error:
         count.replies["refused"] += 1
         count.refused[f"{error.reason.value}: {error.detail.splitlines()[0][:90]}"] += 1
@@ -238,15 +225,10 @@ def judge(
     return outcome
 
 
-def task_text(task: Task) -> str:
-    """Return the last line of what was asked: the idea."""
-    settings = MutatorSettings()
-    return build_prompt(task, settings, token_limit=TOKEN_LIMIT).turns[-1].text.splitlines()[-1]
-
-
 def record(options: argparse.Namespace, row: dict[str, Any], **more: Any) -> None:
     """Write one line about one proposal and show how it ended."""
-    print(f"{row['number']:3} {row['asked'][38:]}  {more['outcome'][:60]}", flush=True)
+    idea = row["asked"].partition(": ")[2]
+    print(f"{row['number']:3} {idea[:70]}  {more['outcome'][:60]}", flush=True)
     if options.record:
         with options.record.open("a", encoding="utf-8") as stream:
             stream.write(json.dumps({**row, **more}) + "\n")

@@ -5,9 +5,9 @@ Each function returns the versions of a section, longest first; none where there
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterator, Sequence
 
+from lae_controller.change.changed_lines import changed_lines
 from lae_controller.change.evolve_blocks import blocks_only
 from lae_controller.program import Artifacts, Files
 from lae_controller.prompts.ideas import overused, underused
@@ -125,10 +125,7 @@ def difference(before: Files, after: Files) -> list[str]:
     found: list[str] = []
     for path in sorted(before.keys() | after.keys()):
         old, new = before.get(path, ""), after.get(path, "")
-        lines = difflib.unified_diff(
-            blocks_only(old).splitlines(), blocks_only(new).splitlines(), lineterm="", n=0
-        )
-        changed = [line for line in list(lines)[2:] if line[1:].strip() and line[:1] in "-+"]
+        changed = changed_lines(blocks_only(old), blocks_only(new))
         if changed and len(before.keys() | after.keys()) > 1:
             found.append(path)
         found += changed
