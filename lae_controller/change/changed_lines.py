@@ -6,7 +6,7 @@ from lae_controller.change.diff_match import opcodes
 
 
 def changed_lines(before: str, after: str) -> list[str]:
-    """Return the lines that go, marked with ``-``, and that come, with ``+``; blank ones left out."""
+    """Return the lines that go, with ``-``, and that come, with ``+``; blank ones left out."""
     old, new = before.splitlines(), after.splitlines()
     found: list[str] = []
     for tag, i1, i2, j1, j2 in opcodes(old, new):

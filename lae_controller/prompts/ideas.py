@@ -119,6 +119,13 @@ IDEAS = (
     _idea(Intervention.OTHER, "an idea of your own that was not tried yet", anchored=False),
 )
 
+_GENERAL = (
+    _idea(Intervention.OTHER, "another way to do one step of the program", anchored=False),
+    _idea(Intervention.OTHER, "a simpler form of one function", anchored=False),
+    _idea(Intervention.OTHER, "a case that is handled badly so far", anchored=False),
+)
+_FEW = 6  # ideas with a foothold, below which the program is hardly a training program
+
 
 def idea_for(task: Task) -> str:
     """Return the idea that is stated to the Mutator of this child.
@@ -151,7 +158,8 @@ def _quotable(task: Task, idea: Idea) -> list[str]:
 
 def _with_foothold(task: Task) -> Sequence[Idea]:
     there = {word for text in task.files.values() for word in words(text)}
-    return [idea for idea in IDEAS if not idea.footholds or idea.footholds & there]
+    found = [idea for idea in IDEAS if not idea.footholds or idea.footholds & there]
+    return found if len(found) >= _FEW else [*found, *_GENERAL]
 
 
 def _stride(length: int) -> int:

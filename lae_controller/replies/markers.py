@@ -21,8 +21,8 @@ from enum import Enum, auto
 
 _OLD = r"(?:SEARCH|ORIGINAL|OLD|BEFORE|FIND|CURRENT|HEAD)"
 _NEW = r"(?:REPLACE|REPLACEMENT|UPDATED|NEW|AFTER|MODIFIED)"
-_BORDER = r"[ \t]*[`*#]{0,4}[ \t]*"
-_FENCE = re.compile(r"[ \t]*(?:`{3,}|~{3,})[\w.+/-]*[ \t]*")
+_BORDER = r"[`*#]{0,4}[ \t]{0,4}"
+_FENCE = re.compile(r"(?:`{3,}|~{3,})[\w.+/-]*")
 
 
 class Mark(Enum):
@@ -51,6 +51,7 @@ _PATTERNS = tuple(
 
 def mark_of(line: str) -> Mark:
     """Return what one line of a reply is."""
+    line = line.strip()
     if _FENCE.fullmatch(line):
         return Mark.FENCE
     return next((mark for mark, pattern in _PATTERNS if pattern.fullmatch(line)), Mark.TEXT)
@@ -169,7 +170,7 @@ class _Reader:
 
     def _wrapped(self) -> bool:
         """Say whether the second half began with a code fence of its own that is still open."""
-        return sum(_FENCE.fullmatch(line) is not None for line in self._new) % 2 == 1
+        return sum(mark_of(line) is Mark.FENCE for line in self._new) % 2 == 1
 
     def _finish(self) -> None:
         old, new = _unfenced(self._old), _unfenced(self._new)
@@ -183,6 +184,6 @@ def _unfenced(half: Sequence[str]) -> Sequence[str]:
     if not filled:
         return ()
     first, last = filled[0], filled[-1]
-    if first < last and _FENCE.fullmatch(half[first]) and _FENCE.fullmatch(half[last]):
+    if first < last and mark_of(half[first]) is mark_of(half[last]) is Mark.FENCE:
         return half[first + 1 : last]
     return half[first : last + 1]

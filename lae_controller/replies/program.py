@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from lae_controller.change.diff import is_editable
 from lae_controller.change.evolve_blocks import outside_changed
-from lae_controller.errors import DiffError
+from lae_controller.errors import ConfigError, DiffError
 from lae_controller.program import Files, Reason
 
 
@@ -49,6 +49,9 @@ def check_bounds(before: Files, after: Files) -> None:
         DiffError: ``out_of_bounds``, naming the line.
     """
     for path, text in after.items():
-        sentence = outside_changed(path, before.get(path, text), text)
+        try:
+            sentence = outside_changed(path, before.get(path, text), text)
+        except ConfigError as error:  # a new file with half a marker in it
+            sentence = str(error)
         if sentence is not None:
             raise DiffError(sentence, Reason.OUT_OF_BOUNDS)

@@ -9,9 +9,8 @@ from dataclasses import dataclass
 from lae_controller.program import Intervention, one_line
 from lae_controller.replies.markers import Mark, mark_of
 
-_LABEL = re.compile(
-    r"[\s>*_#`]*(summary|kind|promise)[*_`]*[ \t]*:[\s*_`]*(.*?)[\s*_`]*", re.IGNORECASE
-)
+_LABEL = re.compile(r"[\s>*_#`]*(summary|kind|promise)[*_`]*[ \t]*:(.*)", re.IGNORECASE)
+_TRIM = " \t*_`"
 _NUMBER = re.compile(r"(?<![\d.-])\d+(?:\.\d+)?")
 _OTHER_NAMES = {
     "optimizer": Intervention.OPTIMISER,
@@ -38,7 +37,7 @@ class Stated:
 
 def read_stated(text: str) -> Stated:
     """Return what the last ``SUMMARY: …``, ``KIND: …`` and ``PROMISE: …`` lines say."""
-    found = {match[1].lower(): match[2] for _, match in _labelled(text.splitlines())}
+    found = {match[1].lower(): match[2].strip(_TRIM) for _, match in _labelled(text.splitlines())}
     return Stated(one_line(found.get("summary", "")), _kind(found.get("kind", "")), _promise(found))
 
 

@@ -20,10 +20,12 @@ from lae_controller.replies.program import Program, Reading
 
 _MOST = 0.6  # of the names a file defines, or of its lines where it defines none
 _FEWEST = 3  # names from which they tell more than the lines do
+_REMARK = r"(?:#|//|/\*|<!--)"
+_PARTS = r"(?:code|file|class|methods?|functions?|program|model|lines|imports)"
 _LEFT_OUT = re.compile(
-    r"[ \t]*(?:#|//|/\*|<!--)?[ \t]*(?:\.\.\.|…)"
-    r"|[ \t]*(?:#|//|/\*|<!--).*\b(?:rest of|remaining|existing code|unchanged|omitted"
-    r"|(?:same )?as (?:before|above))\b.*",
+    rf"{_REMARK}?[ \t]*(?:\.\.\.|…)[ \t]*|{_REMARK}[ \t]*(?:\.\.\.|…).*"
+    rf"|{_REMARK}.*\b(?:(?:rest of|remaining|existing|other)(?: the)? {_PARTS}|unchanged|omitted"
+    r"|as (?:before|above)|goes here)\b.*",
     re.IGNORECASE,
 )
 _NOT_FILES = frozenset({"diff", "patch", "bash", "sh", "shell", "console", "text", "output"})
@@ -103,8 +105,8 @@ def _fault(path: str, text: str) -> str | None:
 
 def _left_out(before: str, after: str) -> str | None:
     there = {line.strip() for line in before.splitlines()}
-    lines = (line.strip() for line in after.splitlines() if _LEFT_OUT.fullmatch(line))
-    return next((line for line in lines if line not in there), None)
+    lines = (line.strip() for line in after.splitlines())
+    return next((line for line in lines if _LEFT_OUT.fullmatch(line) and line not in there), None)
 
 
 def resembles(path: str, text: str, before: str) -> bool:

@@ -49,8 +49,10 @@ def test_the_same_child_gets_the_same_idea() -> None:
 
 
 def test_an_idea_needs_a_foothold() -> None:
-    found = {idea.kind for idea in stated(20, 1, {"sort.py": "def sort(items):\n    ...\n"})}
-    assert found == {Intervention.OTHER}
+    task = plain_task({"sort.py": "def sort(items):\n    return items\n"})
+    found = {idea_for(replace(task, child_id=child_id(gen, 0, 0))) for gen in range(1, 60)}
+    assert "a simpler form of one function" in found
+    assert not {text for text in found if "rate" in text or "batch" in text}
 
 
 def test_a_worn_kind_gives_way_every_second_time() -> None:

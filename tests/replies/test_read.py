@@ -170,6 +170,13 @@ def test_only_evolve_blocks_change() -> None:
     assert error.reason is Reason.OUT_OF_BOUNDS
 
 
+def test_half_a_marker_in_a_new_file_is_refused() -> None:
+    new = "new.py\n<<<<<<< SEARCH\n=======\n# EVOLVE-BLOCK-START\nx = 1\n>>>>>>> REPLACE\n"
+    error = refusal(LOWER + new)
+    assert error.reason is Reason.OUT_OF_BOUNDS
+    assert "new.py:1" in error.detail
+
+
 def test_whole_files_are_what_the_mode_asked_for() -> None:
     files = {**FILES, "c.yaml": "rate: 1\nsize: 2\n"}
     text = (

@@ -100,6 +100,11 @@ def test_what_is_not_plainly_the_file_is_refused(text: str, why: str) -> None:
     assert why in refusal(text, net_py=NET)
 
 
+def test_a_comment_on_what_remains_is_no_gap() -> None:
+    after = NET + "left = 3\n# remaining steps, the rest of them at a lower rate\n"
+    assert read(fenced(after), net_py=NET) == {"net.py": after}
+
+
 @pytest.mark.parametrize(
     "text",
     [
