@@ -12,7 +12,7 @@ from lae_controller.program import Reason
 from lae_controller.replies.markers import mend_markers
 from lae_controller.replies.places import place_loosely, replace_part, without_some_numbers
 from lae_controller.replies.program import Program, Reading, check_bounds
-from lae_controller.replies.whole import resembles, restored
+from lae_controller.replies.whole import left_out, resembles, restored
 
 
 def read_blocks(text: str, program: Program) -> Reading:
@@ -109,7 +109,8 @@ def _loosened(
     if part is not None:
         return path, part, "a part of a line"
     old, new = ("".join(f"{line}\n" for line in half) for half in (search, replace))
-    if resembles(path, old, current[path]) and resembles(path, new, current[path]):
-        whole = restored(path, current[path], new)
-        return None if whole is None else (path, whole, "the whole file in one block")
-    return None
+    before = current[path]
+    if left_out(before, new) or not all(resembles(path, half, before) for half in (old, new)):
+        return None
+    whole = restored(path, before, new)
+    return None if whole is None else (path, whole, "the whole file in one block")

@@ -34,14 +34,19 @@ def place_loosely(search: Sequence[str], replace: Sequence[str], text: str) -> s
 
 
 def replace_part(search: Sequence[str], replace: Sequence[str], text: str) -> str | None:
-    """Return ``text`` with a part of one line replaced; None unless it stands there just once."""
-    old, new = (" ".join(half).strip() for half in (search, replace))
-    if not old or not new or len(search) != 1 or len(replace) != 1:
+    """Return ``text`` with a part of one line replaced; None unless it stands there just once.
+
+    The beginning of a line does not count: what follows there may have been meant to go.
+    """
+    if len(search) != 1 or len(replace) != 1:
         return None
-    found = list(re.finditer(rf"(?<!\w){re.escape(old)}(?!\w)", text))
+    old, new = search[0].strip(), replace[0].strip()
+    found = list(re.finditer(rf"(?<![\w.]){re.escape(old)}(?![\w.])", text)) if old and new else []
     if len(found) != 1:
         return None
-    return text[: found[0].start()] + new + text[found[0].end() :]
+    start, end = found[0].span()
+    first = text[:start].rpartition("\n")[2]
+    return text[:start] + new + text[end:] if first.strip() else None
 
 
 def without_some_numbers(

@@ -18,7 +18,7 @@ from lae_controller.errors import DiffError
 from lae_controller.replies.fences import Fence, fences
 from lae_controller.replies.program import Program, Reading
 
-_MOST = 0.6  # of the names a file defines, or of its lines where it defines none
+_MOST = 0.75  # of the names a file defines, or of its lines where it defines none
 _FEWEST = 3  # names from which they tell more than the lines do
 _REMARK = r"(?:#|//|/\*|<!--)"
 _PARTS = r"(?:code|file|class|methods?|functions?|program|model|lines|imports)"
@@ -44,10 +44,14 @@ def read_whole(text: str, program: Program) -> Reading:
         if path is None or not fence.text.strip():
             continue
         before = program.files.get(path)
-        after = fence.text if before is None else _as_file(path, before, fence, refused)
-        if after is None or after == before:
+        fault = None if before is None else _fault(path, before, fence)
+        if fault is not None and fence.path is not None:
+            raise DiffError(fault)  # or the other files would be half of a change
+        if fault is not None:
+            refused.append(fault)
             continue
-        if found.setdefault(path, after) != after:
+        after = fence.text if before is None else restored(path, before, fence.text)
+        if after is not None and after != before and found.setdefault(path, after) != after:
             raise DiffError(f"{path}: the reply holds two versions of it; send the one that counts")
     if not found:
         raise DiffError(refused[0] if refused else _NOTHING)
@@ -71,29 +75,24 @@ def _path(fence: Fence, program: Program) -> str | None:
     return alike[0] if len(alike) == 1 else None
 
 
-def _as_file(path: str, before: str, fence: Fence, refused: list[str]) -> str | None:
-    """Return the file that a fence is; None, and the reason in ``refused``, if it is none."""
-    gone = _left_out(before, fence.text)
-    if gone is not None:
-        refused.append(f"{path}: the line {gone!r} stands for code that was left out; send it all")
-        return None
+def _fault(path: str, before: str, fence: Fence) -> str | None:
+    """Return why a fence is not plainly the whole file; None if it is."""
+    gap = left_out(before, fence.text)
+    if gap is not None:
+        return f"{path}: the line {gap!r} stands for code that was left out; send all of it"
     if not fence.closed:
-        refused.append(f"{path}: its code fence is never closed; was the reply cut off?")
-        return None
-    fault = _fault(path, fence.text)
-    if fault is not None:
-        refused.append(f"{path}: the file in the reply does not parse: {fault}")
-        return None
+        return f"{path}: its code fence is never closed; was the reply cut off?"
+    broken = _syntax_error(path, fence.text)
+    if broken is not None:
+        return f"{path}: the file in the reply does not parse: {broken}"
     if not resembles(path, fence.text, before):
-        refused.append(f"{path}: the code in the reply is not the whole file; send all of it")
-        return None
-    whole = restored(path, before, fence.text)
-    if whole is None:
-        refused.append(f"{path}: its evolve markers are gone; send the file with them")
-    return whole
+        return f"{path}: the code in the reply is not the whole file; send all of it"
+    if restored(path, before, fence.text) is None:
+        return f"{path}: which lines belong into the evolve blocks? Send the file with its markers"
+    return None
 
 
-def _fault(path: str, text: str) -> str | None:
+def _syntax_error(path: str, text: str) -> str | None:
     if not is_python(path):
         return None
     try:
@@ -103,7 +102,8 @@ def _fault(path: str, text: str) -> str | None:
     return None
 
 
-def _left_out(before: str, after: str) -> str | None:
+def left_out(before: str, after: str) -> str | None:
+    """Return a line of ``after`` that stands for code which is not there; None without any."""
     there = {line.strip() for line in before.splitlines()}
     lines = (line.strip() for line in after.splitlines())
     return next((line for line in lines if _LEFT_OUT.fullmatch(line) and line not in there), None)
@@ -157,28 +157,28 @@ def _defined(body: list[ast.stmt], prefix: str) -> Iterator[str]:
 def restored(path: str, before: str, after: str) -> str | None:
     """Return ``after`` with the evolve markers that it lacks and all that stands outside them.
 
-    None if the file has several blocks: which line belongs to which cannot be told.
+    None if it cannot be told which lines belong into the block: there are several, or what
+    stands outside is there too and differs.
     """
     after = after.removeprefix(BOM)
     blocks = find_blocks(path, before)
     if not blocks or START in after or END in after:
         return after
-    if len(blocks) > 1:
-        return None
     lines = split_lines(before)
-    head, tail = lines[: blocks[0].start], lines[blocks[0].end - 1 :]
-    body = split_lines(after)
-    body = body[_outer(body, head) :]
-    body = body[: len(body) - _outer(body[::-1], tail)]
+    head, tail = lines[: blocks[0].start], lines[blocks[-1].end - 1 :]
+    body = _without(_without(split_lines(after), head[:-1])[::-1], tail[:0:-1])[::-1]
+    while body and body[0].startswith(("import ", "from ")) and body[0] in head:
+        body = body[1:]
+    outside = (_names(path, "".join(head)) or set()) | (_names(path, "".join(tail)) or set())
+    if len(blocks) > 1 or outside & (_names(path, "".join(body)) or set()):
+        return None
     return "".join([*head, *body, *tail])
 
 
-def _outer(lines: list[str], outside: list[str]) -> int:
-    """Return how many of the first lines stand outside the block, blank ones among them."""
-    known = {line.strip() for line in outside}
-    count = 0
-    for line in lines:
-        if line.strip() and line.strip() not in known:
-            break
-        count += 1
-    return count
+def _without(lines: list[str], outside: list[str]) -> list[str]:
+    """Return the lines without those at their beginning, if these are just what is outside."""
+    wanted = [line.rstrip() for line in outside if line.strip()]
+    filled = [at for at, line in enumerate(lines) if line.strip()][: len(wanted)]
+    if not wanted or [lines[at].rstrip() for at in filled] != wanted:
+        return lines
+    return lines[filled[-1] + 1 :]

@@ -93,14 +93,17 @@ def test_numbers_go_where_new_lines_have_none() -> None:
 @pytest.mark.parametrize(
     ("search", "replace", "after"),
     [
-        (["tanh(x)"], ["relu(x)"], "y = relu(x) + a\nz = tanh(y)\n"),
-        (["  tanh(x) + a"], ["  tanh(x)"], "y = tanh(x)\nz = tanh(y)\n"),
+        (["tanh(x)"], ["relu(x)"], "y = relu(x) + a\nz = tanh(y)\nb = 1.5\n"),
+        (["  tanh(y)"], ["  exp(y)"], "y = tanh(x) + a\nz = exp(y)\nb = 1.5\n"),
         (["tanh"], ["relu"], None),
         (["anh(x)"], ["cos(x)"], None),
+        (["y = tanh(x)"], ["y = x"], None),
+        (["b = 1"], ["b = 2"], None),
         (["tanh(x)"], [""], None),
         (["tanh(x)"], ["relu(x)", "+ 1"], None),
         (["y = tanh(x) + a", "z"], ["y"], None),
     ],
 )
 def test_a_part_of_one_line(search: list[str], replace: list[str], after: str | None) -> None:
-    assert replace_part(search, replace, "y = tanh(x) + a\nz = tanh(y)\n") == after
+    text = "y = tanh(x) + a\nz = tanh(y)\nb = 1.5\n"
+    assert replace_part(search, replace, text) == after

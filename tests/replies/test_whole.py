@@ -125,3 +125,20 @@ def test_markers_and_what_stands_around_the_block_come_back(text: str) -> None:
 
 def test_of_several_blocks_it_is_not_known_which_line_is_whose() -> None:
     assert restored("net.py", BLOCKED + BLOCKED, NET) is None
+
+
+def test_a_last_line_that_stands_outside_too_stays() -> None:
+    before = BLOCKED.replace("print(Net())", "def run():\n        return RATE")
+    assert restored("net.py", before, NET) == before
+
+
+def test_what_stands_outside_may_not_come_changed_into_the_block() -> None:
+    before = BLOCKED.replace("print(Net())", "def main():\n    print(Net())")
+    assert restored("net.py", before, NET + "def main():\n    pass\n") is None
+
+
+def test_a_file_that_is_not_whole_takes_the_others_with_it() -> None:
+    text = "net.py\n" + fenced(NET + "x = 1\n") + "c.yaml\n" + fenced("rate: 2\n", "yaml")
+    assert "c.yaml: the code in the reply is not the whole" in refusal(
+        text, net_py=NET, c_yaml=CONFIG
+    )
