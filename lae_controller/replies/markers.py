@@ -174,6 +174,8 @@ class _Reader:
 
     def _finish(self) -> None:
         old, new = _unfenced(self._old), _unfenced(self._new)
+        if not self._parted and not new:
+            raise _UnsureError  # or lines would go because nothing was written in their place
         self.out += ["<<<<<<< SEARCH", *old, "=======", *new, ">>>>>>> REPLACE"]
         self._state = _State.OUTSIDE
 

@@ -49,6 +49,8 @@ def test_what_stands_around_the_blocks_stays() -> None:
     [
         "<<<<<<< SEARCH\nold\n=======\nnew\n",
         "<<<<<<< SEARCH\nold\n",
+        "<<<<<<< SEARCH\nold\n>>>>>>> REPLACE\n",
+        "<<<<<<< SEARCH\nold\n>>>>>>> REPLACE\n\n<<<<<<< SEARCH\na\n=======\nb\n>>>>>>> REPLACE\n",
         "<<<<<<< SEARCH\nold\n<<<<<<< SEARCH\nold\n=======\nnew\n>>>>>>> REPLACE\n",
         "<<<<<<< SEARCH\nold\n=======\nnew\n<<<<<<< SEARCH\na\n=======\nb\n>>>>>>> REPLACE\n",
         "<<<<<<< SEARCH\nold\n>>>>>>> SEARCH\nthen replace it by\nnew\n",
