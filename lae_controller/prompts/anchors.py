@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Container, Iterator
+from dataclasses import dataclass
 
 from lae_controller.change.evolve_blocks import blocks_only
 from lae_controller.change.identifiers import words
@@ -20,29 +21,45 @@ _FIXED = frozenset("seed seeds epoch epochs steps iters iterations classes versi
 _LONGEST = 90  # characters of a line that is quoted
 
 
-def anchors(task: Task, footholds: Container[str]) -> list[str]:
+@dataclass(frozen=True, slots=True)
+class Anchor:
+    """A line of code that can change and that stands in the program only once.
+
+    Attributes:
+        line: without outer blanks.
+    """
+
+    path: str
+    line: str
+
+
+def anchors(task: Task, footholds: Container[str]) -> list[Anchor]:
     """Return lines that hold one of the words: those that give a number its name, else others."""
-    lines = list(_lines(task))
-    named = [line for line in lines if (name := _named(line)) and _holds(name, footholds)]
-    return named or [line for line in lines if _holds(line, footholds)]
+    found = list(_anchors(task))
+    named = [at for at in found if (name := _named(at.line)) and _holds(name, footholds)]
+    return named or [at for at in found if _holds(at.line, footholds)]
 
 
-def constants(task: Task) -> list[str]:
+def constants(task: Task) -> list[Anchor]:
     """Return every line that gives a number its name, and that may be changed."""
-    return [line for line in _lines(task) if _named(line)]
+    return [anchor for anchor in _anchors(task) if _named(anchor.line)]
 
 
-def _lines(task: Task) -> Iterator[str]:
-    """Yield the lines of code that can change and that stand in the program only once."""
-    shown = Counter(line for text in task.files.values() for line in blocks_only(text).splitlines())
+def _anchors(task: Task) -> Iterator[Anchor]:
+    lines = [
+        (path, line)
+        for path, text in sorted(task.files.items())
+        for line in blocks_only(text).splitlines()
+    ]
+    count = Counter(line for _, line in lines)
     fixed = {
         line for text in task.files.values() for _, line in protected_lines(text, task.protected)
     }
-    for line in shown:
+    for path, line in lines:
         bare = line.strip()
         quotable = len(bare) <= _LONGEST and "`" not in bare and bare not in fixed
-        if quotable and not _NOT_CODE.match(line) and shown[line] == 1:
-            yield bare
+        if quotable and not _NOT_CODE.match(line) and count[line] == 1:
+            yield Anchor(path, bare)
 
 
 def _named(line: str) -> str:

@@ -7,6 +7,7 @@ One changes a constant and one a method's inner lines, or every reply would do t
 
 from __future__ import annotations
 
+from lae_controller.prompts.anchors import Anchor
 from lae_controller.prompts.code import fenced
 from lae_controller.prompts.ideas import with_anchor
 from lae_controller.prompts.role import Form
@@ -30,12 +31,12 @@ class Heater:
 _SCORE = "comfort: 0.62"
 _CASES = (
     (
-        with_anchor("a smaller gain", "GAIN = 0.5"),
+        ("a smaller gain", Anchor(_PATH, "GAIN = 0.5")),
         ("the gain is 0.2 instead of 0.5", "optimiser", "3"),
         (("GAIN = 0.5\n", "GAIN = 0.2\n"),),
     ),
     (
-        "a gain that falls with the steps",
+        ("a gain that falls with the steps", None),
         ("the gain falls with the steps", "schedule", "6"),
         (
             (
@@ -50,7 +51,8 @@ _CASES = (
 def example_turns(form: Form, *, titled: bool, promise: bool) -> tuple[Turn, ...]:
     """Return the example turns; the last one ends what is the same for every child of a run."""
     turns: list[Turn] = []
-    for idea, (summary, kind, promised), edits in _CASES:
+    for (wording, anchor), (summary, kind, promised), edits in _CASES:
+        idea = with_anchor(wording, anchor, titled=titled) if anchor else wording
         turns.append(Turn("user", question(_shown(titled), _SCORE, idea)))
         lines = [_answer(edits, form, titled), f"SUMMARY: {summary}", f"KIND: {kind}"]
         if promise:

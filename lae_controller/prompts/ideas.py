@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from lae_controller.change.identifiers import words
 from lae_controller.program import Intervention, parse_child_id, rng_for
-from lae_controller.prompts.anchors import anchors, constants
+from lae_controller.prompts.anchors import Anchor, anchors, constants
 from lae_controller.task import Credit, Task
 
 _OFTEN = 6.0  # children (their number decays with age) from which a kind may be over-used
@@ -142,15 +142,15 @@ def idea_for(task: Task) -> str:
     chosen = next((idea for idea in order if idea.kind not in worn or rng.random() < 0.5), order[0])
     wording = rng.choice(chosen.wordings)
     lines = _quotable(task, chosen)
-    return with_anchor(wording, rng.choice(lines)) if lines else wording
+    return with_anchor(wording, rng.choice(lines), titled=len(task.files) > 1) if lines else wording
 
 
-def with_anchor(wording: str, line: str) -> str:
-    """Return an idea with the line that it is about."""
-    return f"{wording}, see `{line}`"
+def with_anchor(wording: str, anchor: Anchor, *, titled: bool) -> str:
+    """Return an idea with the line that it is about, and its file where there are several."""
+    return f"{wording}, see `{anchor.line}`" + (f" in {anchor.path}" if titled else "")
 
 
-def _quotable(task: Task, idea: Idea) -> list[str]:
+def _quotable(task: Task, idea: Idea) -> list[Anchor]:
     if not idea.anchored:
         return []
     return anchors(task, idea.footholds) if idea.footholds else constants(task)

@@ -113,7 +113,7 @@ def _told(other: Inspiration, task: Task) -> str:
     lines = difference(task.files, other.files)
     if not lines:
         return ""
-    summary = f" ({other.summary})" if other.summary else ""
+    summary = f" ({_as_written(other.summary)})" if other.summary else ""
     head = f"{task.metric_name} {number(other.metric)}{summary}"
     if len(lines) > _DIFF_LINES:
         return f"- {head}: {len(lines)} lines differ"
@@ -144,7 +144,12 @@ def tried(task: Task) -> Versions:
 
 def _ended(child: Tried, task: Task) -> str:
     metric = f", {task.metric_name} {number(child.metric)}" if child.metric is not None else ""
-    return f"- {child.summary}: {child.outcome}{metric}"
+    return f"- {_as_written(child.summary)}: {child.outcome}{metric}"
+
+
+def _as_written(summary: str) -> str:
+    """Give a line from the ledger its commas back: code in it is copied as it is shown."""
+    return summary.replace(";", ",")
 
 
 def kinds(task: Task) -> Versions:

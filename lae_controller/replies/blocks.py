@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from lae_controller.change.diff import apply_change
+from lae_controller.change.diff_match import Lines, find, splice
 from lae_controller.change.diff_parse import Block, parse
 from lae_controller.change.syntax import check_syntax
 from lae_controller.errors import ChildError, DiffError
@@ -97,20 +98,50 @@ def _loosened(
 ) -> tuple[str, str, str] | None:
     """Return path, new text and the slip that was forgiven; None if nothing is sure."""
     path = block.path or (program.mine[0] if len(program.mine) == 1 else None)
-    if path not in program.mine or path not in current or len(block.separators) != 1:
+    if len(block.separators) != 1 or (path is not None and path not in program.mine):
         return None
     at = block.separators[0]
     search, replace = list(block.body[:at]), list(block.body[at + 1 :])
+    if path is not None and path in current:
+        found = _loosely(path, search, replace, current[path])
+        if found is not None:
+            return path, *found
+    return _elsewhere(path, search, replace, current, program)
+
+
+def _elsewhere(
+    path: str | None,
+    search: Sequence[str],
+    replace: Sequence[str],
+    current: Mapping[str, str],
+    program: Program,
+) -> tuple[str, str, str] | None:
+    """Place a block in the one other file that holds its SEARCH, line by line as it is written."""
+    others = [
+        (other, lines, at)
+        for other in program.mine
+        if other != path
+        for lines in (Lines.of(current[other]),)
+        for at in find(search, replace, lines)
+    ]
+    if len(others) != 1:
+        return None
+    other, lines, edit = others[0]
+    return other, splice(lines, edit), "the path of a file"
+
+
+def _loosely(
+    path: str, search: Sequence[str], replace: Sequence[str], before: str
+) -> tuple[str, str] | None:
     bare = without_some_numbers(search, replace)
-    after = place_loosely(*(bare or (search, replace)), current[path])
+    after = place_loosely(*(bare or (search, replace)), before)
     if after is not None:
-        return path, after, "line numbers" if bare else "lines that were not copied exactly"
-    part = replace_part(search, replace, current[path])
+        return after, "line numbers" if bare else "lines that were not copied exactly"
+    part = replace_part(search, replace, before)
     if part is not None:
-        return path, part, "a part of a line"
+        return part, "a part of a line"
     old, new = ("".join(f"{line}\n" for line in half) for half in (search, replace))
-    before = current[path]
     if left_out(before, new) or not all(resembles(path, half, before) for half in (old, new)):
         return None
     whole = restored(path, before, new)
-    return None if whole is None else (path, whole, "the whole file in one block")
+    return None if whole is None else (whole, "the whole file in one block")

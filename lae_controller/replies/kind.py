@@ -6,7 +6,7 @@ from lae_controller.change.changed_lines import changed_lines
 from lae_controller.change.intervention import classify, kinds_in
 from lae_controller.program import Files, Intervention, one_line
 
-_SHOWN = 3  # changed lines that a summary quotes
+_LONGEST = 120  # characters of changed lines that a summary quotes
 
 
 def _gone_and_come(before: Files, after: Files) -> tuple[list[str], list[str]]:
@@ -31,10 +31,9 @@ def kind_of(before: Files, after: Files, stated: Intervention | None) -> Interve
 
 
 def describe(before: Files, after: Files) -> str:
-    """Return one line on a change that its maker did not sum up: the lines themselves."""
+    """Return one line on a change that its maker did not sum up: its first lines."""
     gone, came = _gone_and_come(before, after)
-    if not came:
-        return one_line(f"without {' / '.join(gone[:_SHOWN])}")
-    old, new = " / ".join(gone[:_SHOWN]), " / ".join(came[:_SHOWN])
-    more = " …" if max(len(gone), len(came)) > _SHOWN else ""
-    return one_line(f"{old} -> {new}{more}" if gone else f"with {new}{more}")
+    shown = f"{gone[0]} -> {came[0]}" if gone and came else f"with {came[0]}" if came else ""
+    shown = shown or f"without {gone[0]}"
+    more = max(len(gone), len(came)) - 1
+    return one_line(f"{one_line(shown, _LONGEST)} and {more} more lines" if more else shown)

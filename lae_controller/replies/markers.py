@@ -8,6 +8,7 @@ Understood beside the form that is asked for, with any number of marker characte
     <<<<<<< SEARCH … >>>>>>> SEARCH
     <<<<<<< REPLACE … >>>>>>> REPLACE           each half between markers of its own
     <<<<<<< SEARCH … ======= … ```              the fence that holds the block closes it
+    SEARCH … REPLACE …                          words alone, in capitals
 
 A half that is wrapped in a code fence of its own loses it. A reply whose last block is open at
 its end although it has a separator is not mended: it may have been cut off.
@@ -49,11 +50,21 @@ _PATTERNS = tuple(
 )
 
 
+_BARE = {
+    "SEARCH": Mark.OPEN_OLD,
+    "SEARCH:": Mark.OPEN_OLD,
+    "REPLACE": Mark.OPEN_NEW,
+    "REPLACE:": Mark.OPEN_NEW,
+}
+
+
 def mark_of(line: str) -> Mark:
     """Return what one line of a reply is."""
     line = line.strip()
     if _FENCE.fullmatch(line):
         return Mark.FENCE
+    if line in _BARE:
+        return _BARE[line]
     return next((mark for mark, pattern in _PATTERNS if pattern.fullmatch(line)), Mark.TEXT)
 
 

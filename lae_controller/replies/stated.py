@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from lae_controller.change.intervention import classify
 from lae_controller.program import Intervention, one_line
 from lae_controller.replies.markers import Mark, mark_of
 
@@ -60,17 +61,19 @@ def _labelled(lines: Sequence[str]) -> Iterator[tuple[int, re.Match[str]]]:
             in_block = True
         elif mark is Mark.CLOSE_NEW:
             in_block = False
-        elif mark is Mark.FENCE and not in_block:
-            in_fence = not in_fence
+        elif mark is Mark.FENCE and (in_fence or not in_block):
+            in_fence, in_block = not in_fence, False
         match = None if in_block else _LABEL.fullmatch(line)
         if match and (match[1].isupper() or not in_fence):
             yield at, match
 
 
 def _kind(name: str) -> Intervention | None:
+    """Return the kind that is named, in British or American spelling or by what belongs to it."""
     word = name.strip(" .\"'").lower()
     known = {kind.value: kind for kind in Intervention} | _OTHER_NAMES
-    return known.get(word)
+    guess = classify(word, "")
+    return known.get(word) or (None if guess is Intervention.OTHER else guess)
 
 
 def _promise(found: dict[str, str]) -> float | None:

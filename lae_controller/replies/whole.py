@@ -16,6 +16,7 @@ from lae_controller.change.source import BOM, is_python, split_lines
 from lae_controller.change.syntax import parse_python
 from lae_controller.errors import DiffError
 from lae_controller.replies.fences import Fence, fences
+from lae_controller.replies.imports import with_imports
 from lae_controller.replies.program import Program, Reading
 
 _MOST = 0.75  # of the names a file defines, or of its lines where it defines none
@@ -162,8 +163,10 @@ def restored(path: str, before: str, after: str) -> str | None:
     """
     after = after.removeprefix(BOM)
     blocks = find_blocks(path, before)
-    if not blocks or START in after or END in after:
+    if START in after or END in after:
         return after
+    if not blocks:
+        return with_imports(path, before, after)
     lines = split_lines(before)
     head, tail = lines[: blocks[0].start], lines[blocks[-1].end - 1 :]
     body = _without(_without(split_lines(after), head[:-1])[::-1], tail[:0:-1])[::-1]

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from prompt_tasks import NET, plain_task
 
-from lae_controller.prompts.anchors import anchors, constants
+from lae_controller.prompts import anchors as module
 from lae_controller.task import Task
 
 PROGRAM = """\
@@ -24,6 +24,14 @@ CONFIG = "optimiser:\n  learning_rate: 1e-3\n  kind: adam\nseed: 3\nsize: 4\n"
 
 def task(text: str, path: str = "net.py") -> Task:
     return plain_task({path: text})
+
+
+def anchors(of: Task, words: set[str]) -> list[str]:
+    return [anchor.line for anchor in module.anchors(of, words)]
+
+
+def constants(of: Task) -> list[str]:
+    return [anchor.line for anchor in module.constants(of)]
 
 
 def test_a_named_number_comes_before_other_lines() -> None:

@@ -22,6 +22,7 @@ MEANT = "<<<<<<< SEARCH\nold\n=======\nnew\n>>>>>>> REPLACE\n"
         "<<<<<<< SEARCH\nold\n>>>>>>> SEARCH\n=======\nnew\n>>>>>>> REPLACE\n",
         "<<<<<<< SEARCH\n```python\nold\n```\n=======\n```python\nnew\n```\n>>>>>>> REPLACE\n",
         "<<<<<<< SEARCH\nold\n>>>>>>> REPLACE\nnew\n>>>>>>> REPLACE\n",
+        "SEARCH\nold\nREPLACE\nnew\n",
         "<<<<<<< SEARCH\nold\n>>>>>>> REPLACE\n=======\nnew\n>>>>>>> REPLACE\n",
     ],
 )

@@ -122,6 +122,22 @@ def test_one_loose_block_beside_an_exact_one() -> None:
     assert "        y = x * RATE + 1\n" in files["net.py"]
 
 
+@pytest.mark.parametrize("path", ["", "net.py\n"])
+def test_lines_that_stand_in_one_other_file_are_found_there(path: str) -> None:
+    files = {**FILES, "c.yaml": "rate: 1\nsize: 2\n"}
+    reply, after = read(
+        path + LOWER.replace("RATE = 0.5", "rate: 1").replace("RATE = 0.1", "rate: 3"), files
+    )
+    assert after["c.yaml"] == "rate: 3\nsize: 2\n"
+    assert reply.repaired == ("the path of a file",)
+
+
+def test_lines_that_stand_in_two_other_files_are_not() -> None:
+    files = {**FILES, "c.yaml": "rate: 1\n", "d.yaml": "rate: 1\n"}
+    text = "net.py\n" + LOWER.replace("RATE = 0.5", "rate: 1")
+    assert "matches nothing" in refusal(text, files).detail
+
+
 @pytest.mark.parametrize(
     ("text", "reason", "why"),
     [

@@ -13,7 +13,8 @@ BLOCK = "<<<<<<< SEARCH\nkind: adam\n=======\nkind: sgd\nsummary: none\n>>>>>>> 
     [
         ("SUMMARY: more units\nKIND: architecture\n", ("more units", "architecture", None)),
         ("**Summary:** more, wider\n**Kind**: optimizer.\n", ("more; wider", "optimiser", None)),
-        ("> KIND: Learning\n", ("", None, None)),
+        ("> KIND: learning rate\n", ("", "optimiser", None)),
+        ("KIND: magic\n", ("", None, None)),
         ("PROMISE: 7\n", ("", None, 7.0)),
         ("Promise: 6.5/10 or so\n", ("", None, 6.5)),
         ("PROMISE: 11\n", ("", None, None)),

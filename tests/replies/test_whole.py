@@ -137,6 +137,12 @@ def test_what_stands_outside_may_not_come_changed_into_the_block() -> None:
     assert restored("net.py", before, NET + "def main():\n    pass\n") is None
 
 
+def test_an_import_that_is_still_used_comes_back() -> None:
+    before = "import math\n" + NET + "print(math.pi)\n"
+    after = before.replace("0.5", "0.1")
+    assert read(fenced(after.removeprefix("import math\n")), net_py=before) == {"net.py": after}
+
+
 def test_a_file_that_is_not_whole_takes_the_others_with_it() -> None:
     text = "net.py\n" + fenced(NET + "x = 1\n") + "c.yaml\n" + fenced("rate: 2\n", "yaml")
     assert "c.yaml: the code in the reply is not the whole" in refusal(
