@@ -19,12 +19,12 @@ from typing import Any
 
 from lae_controller import build, checks, config, session
 from lae_controller.begin import override
-from lae_controller.checks import Check
 from lae_controller.hosted import ask as asking
 from lae_controller.hosted import evaluate as evaluating
 from lae_controller.hosted import tell as telling
 from lae_controller.hosted.ask import Asking
 from lae_controller.hosted.tell import Telling
+from lae_controller.probing.findings import Check
 from lae_controller.program import Intervention
 from lae_controller.results import Result
 from lae_controller.task import Mutation

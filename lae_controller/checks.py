@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
+from dataclasses import replace
 
 from lae_controller import build
 from lae_controller.budget import Budget
@@ -14,6 +14,8 @@ from lae_controller.evaluators.briefing import scoring_notes, shape
 from lae_controller.files import write_atomic
 from lae_controller.lock import ControllerLock
 from lae_controller.mutators.sources import PYTHON, YAML
+from lae_controller.probing.findings import Check
+from lae_controller.probing.probe import Probes, known_probes, run_probes
 from lae_controller.sandbox.command import entrypoint, number_text
 from lae_controller.sandbox.launch import Lifelines
 from lae_controller.sandbox.tiers import probe_tiers
@@ -24,51 +26,72 @@ from lae_controller.views.text import seconds_text, short
 Say = Callable[[str], None]
 
 
-@dataclass(frozen=True, slots=True)
-class Check:
-    """One line of the report.
-
-    Attributes:
-        verdict: ``ok``, ``note`` or ``refused``.
-    """
-
-    name: str
-    verdict: str
-    text: str
-
-
 def run_checks(settings: Settings, *, force: bool, say: Say) -> list[Check]:
-    """Run the baseline and report; its runs are charged and reused by ``run``.
+    """Run the baseline and the probes and report; the runs are charged and reused by ``run``.
+
+    Args:
+        force: go on in spite of what is refused, in this and every later session.
 
     Raises:
         RefusedError: if the baseline gives no metric at all (then there is nothing to force).
         ConfigError: if the settings do not fit the project.
     """
+    forced = force or is_forced(settings)
     with ControllerLock(settings.lae_dir), stop_signals():
         lifelines = Lifelines()
         begin_session(settings)
         try:
             prepared = build.prepared_run(settings, lifelines, say)
+            probes = known_probes(settings, prepared, goes_on=forced)
+            refused = any(map(_is_refused, report(settings, prepared)))
+            if forced or not refused:
+                probes = _probed(settings, probes, lifelines, say)
+            known = probes.findings() if probes.trials or not refused else ()
+            found = report(settings, probes.prepared, known)
         finally:
             lifelines.end_all()
-        if force:
-            write_atomic(settings.lae_dir / "forced", "check --force\n")
-    return report(settings, prepared)
+        return _overruled(settings, found) if forced else found
 
 
-def report(settings: Settings, prepared: Prepared) -> list[Check]:
-    """Return what the preparation found, line by line."""
+def _probed(settings: Settings, probes: Probes, lifelines: Lifelines, say: Say) -> Probes:
+    """Make the runs of the probes that are missing."""
+    place, prepared = build.machine(settings), probes.prepared
+    evaluator = build.evaluator_for(
+        settings, lifelines, place.threads, prepared.snapshot, prepared.baseline.editable
+    )
+    return run_probes(probes, evaluator, place.slots[0], say)
+
+
+def _overruled(settings: Settings, found: list[Check]) -> list[Check]:
+    """Write down what is refused, for every view of the run, and let it be a remark."""
+    names = "".join(f"{check.name}\n" for check in found if _is_refused(check))
+    if names:
+        write_atomic(settings.lae_dir / "forced", names)
+    return [replace(check, verdict="note") if _is_refused(check) else check for check in found]
+
+
+def _is_refused(check: Check) -> bool:
+    return check.verdict == "refused"
+
+
+def report(settings: Settings, prepared: Prepared, probed: Iterable[Check] = ()) -> list[Check]:
+    """Return what was found, line by line.
+
+    Args:
+        probed: the lines of the probes.
+    """
     baseline = prepared.baseline
     return [
         _config(settings, baseline),
         _machine(settings),
         _isolation(baseline),
         *_program(settings, prepared),
-        *_mutator(settings, baseline),
+        *_mutator(baseline),
         _smoke(settings, baseline),
         _full(settings, baseline),
         *_scoring(settings, baseline),
         _noise(baseline),
+        *probed,
         _estimate(settings, baseline),
     ]
 
@@ -80,7 +103,7 @@ def refuse(checks: list[Check]) -> None:
         RefusedError: with its text.
     """
     for check in checks:
-        if check.verdict == "refused":
+        if _is_refused(check):
             raise RefusedError(f"{check.name}: {check.text}")
 
 
@@ -120,14 +143,13 @@ def _program(settings: Settings, prepared: Prepared) -> list[Check]:
     return [Check("program", "ok", text), *notes]
 
 
-def _mutator(settings: Settings, baseline: Baseline) -> list[Check]:
+def _mutator(baseline: Baseline) -> list[Check]:
     """Refuse a program that the offline Mutator cannot edit at all."""
     if any(path.endswith((*PYTHON, *YAML)) for path in baseline.editable):
         return []
     files = ", ".join(baseline.editable)
     text = f"the offline Mutator edits Python, YAML and JSON; none of {files} is one of these"
-    forced = is_forced(settings)
-    return [Check("mutator", "note" if forced else "refused", text)]
+    return [Check("mutator", "refused", text)]
 
 
 def _smoke(settings: Settings, baseline: Baseline) -> Check:
@@ -146,19 +168,18 @@ def _full(settings: Settings, baseline: Baseline) -> Check:
     return Check("full", "ok", f"{text}{params}; a run is ended after {baseline.limit:.0f} s")
 
 
-def _budget(settings: Settings, baseline: Baseline) -> Check:
+def _budget(baseline: Baseline) -> Check:
     if baseline.budget_effect is None:
         return Check("budget", "note", "smoke and full run are the same; its effect was not seen")
     if not baseline.budget_effect:
-        forced = is_forced(settings)
-        return Check("budget", "note" if forced else "refused", NO_EFFECT)
+        return Check("budget", "refused", NO_EFFECT)
     return Check("budget", "ok", "the injected budget takes effect")
 
 
 def _scoring(settings: Settings, baseline: Baseline) -> list[Check]:
     """Say whether the budget works; without a training command, what the stages measure."""
     if settings.scoring.trains:
-        return [_budget(settings, baseline)]
+        return [_budget(baseline)]
     lines = [Check("scoring", "ok", shape(settings))]
     return lines + [Check("scoring", "note", text) for text in scoring_notes(settings, baseline)]
 
@@ -182,12 +203,14 @@ def _estimate(settings: Settings, baseline: Baseline) -> Check:
     concurrency = build.machine(settings).concurrency
     left = total.runs - budget.reserve - baseline.charge
     if left < plan.smoke_charge + 1.0:
-        forced = is_forced(settings)
         text = (
-            f"{total.runs} full runs leave no room for a single child: the baseline cost "
+            f"{total.runs} full runs leave no room for a single child: what ran so far cost "
             f"{baseline.charge:.1f} and {budget.reserve:g} are kept in reserve. Raise total_budget"
         )
-        return Check("estimate", "note" if forced else "refused", text)
+        return Check("estimate", "refused", text)
     seconds = max(0.0, left) * baseline.full_seconds / concurrency
-    text = f"about {seconds_text(seconds)} for {left:.1f} more full runs, {concurrency} at a time"
+    text = (
+        f"about {seconds_text(seconds)} for {left:.1f} more full runs, {concurrency} at a time, "
+        f"after the {baseline.charge:.1f} of this check"
+    )
     return Check("estimate", "ok", f"{text}; the offline Mutator costs nothing")

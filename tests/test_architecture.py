@@ -56,6 +56,7 @@ LAYERS = {
     "confirm": 3,
     "claiming": 3,
     "purse": 3,
+    "probing": 3,
     "leases": 3,
     "pipeline": 3,
     "ahead": 3,

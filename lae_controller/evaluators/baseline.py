@@ -148,6 +148,12 @@ def is_forced(settings: Settings) -> bool:
     return (settings.lae_dir / "forced").exists()
 
 
+def overruled(settings: Settings) -> tuple[str, ...]:
+    """Return the names of the checks that were overruled; empty if none was."""
+    path = settings.lae_dir / "forced"
+    return tuple(path.read_text("utf-8").split()) if path.exists() else ()
+
+
 def load_prepared(settings: Settings, *, strict: bool = True) -> Prepared | None:
     """Return what an earlier ``check`` or ``run`` prepared; None if nothing is there yet.
 

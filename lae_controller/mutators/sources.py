@@ -126,11 +126,20 @@ def _depth(tree: ast.Module) -> int:
 def editable_sources(task: Task) -> tuple[Source, ...]:
     """Return the parent's editable files that can be worked on, in order of their paths."""
     files = {path: text for path, text in task.files.items() if is_editable(path, task.editable)}
+    return open_sources(files, task.protected, task.idle)
+
+
+def open_sources(
+    files: Files, protected: tuple[str, ...], idle: tuple[str, ...]
+) -> tuple[Source, ...]:
+    """Return the files that can be worked on, in order of their paths.
+
+    Args:
+        protected: settings whose lines are closed; see ``Task``.
+        idle: functions that are never entered, whose lines are closed too.
+    """
     return tuple(
-        replace(
-            source,
-            closed=_closed_lines(source, task.protected) | _idle_lines(source, task.idle),
-        )
+        replace(source, closed=_closed_lines(source, protected) | _idle_lines(source, idle))
         for source in reference_sources(files)
     )
 

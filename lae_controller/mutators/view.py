@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -58,14 +59,17 @@ class View:
 def view_of(task: Task) -> View:
     """Parse the parent of a task."""
     sources = editable_sources(task)
-    scalars = [
+    return View(task, sources, open_scalars(sources, task.protected))
+
+
+def open_scalars(sources: Iterable[Source], protected: tuple[str, ...]) -> tuple[Scalar, ...]:
+    """Return the literals that may change, in order."""
+    return tuple(
         scalar
         for source in sources
         for scalar in scalars_of(source)
-        if source.is_open(scalar.start, scalar.end)
-        and not _is_protected(scalar.key, task.protected)
-    ]
-    return View(task, sources, tuple(scalars))
+        if source.is_open(scalar.start, scalar.end) and not _is_protected(scalar.key, protected)
+    )
 
 
 def scalars_of(source: Source) -> list[Scalar]:

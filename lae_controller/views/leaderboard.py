@@ -219,7 +219,8 @@ def _spend(summary: Summary) -> list[str]:
         lines.append(f"Failures by reason: {failed}.")
     lines += [f"Isolation: {_TIERS[tier]} ({count} children)." for tier, count in summary.tiers]
     if summary.forced:
-        lines.append("A refusal of `lae check` was overruled with --force.")
+        names = ", ".join(summary.forced)
+        lines.append(f"A refusal of `lae check` was overruled with --force: {names}.")
     return lines
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from lae_controller.budget import Budget
 from lae_controller.config import Settings
-from lae_controller.evaluators.baseline import Baseline, is_forced
+from lae_controller.evaluators.baseline import Baseline, overruled
 from lae_controller.noise import Claim, Noise, claim
 from lae_controller.program import Cell, Elite, sort_key
 from lae_controller.state import RunState, Told
@@ -40,7 +40,7 @@ class Summary:
         reasons: how many children failed for each reason.
         suspects: (id, metric, why) of children that are held back until accepted.
         tiers: how many children ran in each tier of isolation.
-        forced: whether a refusal of ``check`` was overruled.
+        forced: names of the checks whose refusal was overruled.
         spent, total, reserve: full runs; total is None if the budget is a time.
         noise: how much runs of one program differ.
         seeded: whether runs of one program get different training seeds.
@@ -58,7 +58,7 @@ class Summary:
     reasons: tuple[tuple[str, int], ...]
     suspects: tuple[tuple[str, float, str], ...]
     tiers: tuple[tuple[str, int], ...]
-    forced: bool
+    forced: tuple[str, ...]
     children: int
     kept: int
     gen: int
@@ -99,7 +99,7 @@ def summarise(settings: Settings, baseline: Baseline, state: RunState) -> Summar
             for child, record in sorted(state.suspects.items(), key=lambda i: sort_key(i[0]))
         ),
         tiers=_counted(state.tiers),
-        forced=is_forced(settings),
+        forced=overruled(settings),
         children=state.children,
         kept=state.kept,
         gen=state.gen,
