@@ -90,6 +90,7 @@ def report(settings: Settings, prepared: Prepared, probed: Iterable[Check] = ())
         _smoke(settings, baseline),
         _full(settings, baseline),
         *_scoring(settings, baseline),
+        *_held_out(settings),
         _noise(baseline),
         *probed,
         _estimate(settings, baseline),
@@ -182,6 +183,16 @@ def _scoring(settings: Settings, baseline: Baseline) -> list[Check]:
         return [_budget(baseline)]
     lines = [Check("scoring", "ok", shape(settings))]
     return lines + [Check("scoring", "note", text) for text in scoring_notes(settings, baseline)]
+
+
+def _held_out(settings: Settings) -> list[Check]:
+    """Say whether the best program will be measured on what nobody searched on."""
+    if not settings.scoring.trains:
+        return []  # the test shards are that
+    if settings.scoring.test_cmd is None:
+        text = "no scoring.test_cmd: whether a gain is one on other data, too, will not be seen"
+        return [Check("test", "note", text)]
+    return [Check("test", "ok", f"once at the end: {settings.scoring.test_cmd}")]
 
 
 def _noise(baseline: Baseline) -> Check:

@@ -86,11 +86,12 @@ def test_check_reports_line_by_line_and_its_runs_are_reused(project: Path) -> No
     found = json.loads(done.stdout)
     assert found["verdict"] == "ready"
     names = [item["name"] for item in found["checks"]]
-    expected = "config machine isolation program smoke full budget noise estimate"
-    assert names == expected.split()
+    expected = "config machine isolation program smoke full budget test noise"
+    assert names == [*expected.split(), "a/a", "errors", "damage", "headroom", "estimate"]
     again = lae("check", str(project))
     assert "baseline full" in done.stderr
-    assert "baseline full" not in again.stderr
+    assert "probe: a byte-identical copy, full" in done.stderr
+    assert again.stderr == ""
     assert "no spread: deterministic" in again.stdout
 
 

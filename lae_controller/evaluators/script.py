@@ -45,6 +45,9 @@ from lae_controller.sandbox.launch import Lifelines
 _ERROR = 2000
 
 
+UNIMPORTABLE = "the candidate cannot be imported"
+
+
 class ScriptEvaluator:
     """Runs the scoring script beside the candidate; see the module's text and ``Evaluator``."""
 
@@ -148,9 +151,7 @@ def sealed_answer(place: Path) -> object:
             Reason.NO_METRIC, "it ended before the scoring was over; expected a result"
         )
     if seal.get("failed"):
-        raise ChildError(
-            Reason.EXIT, f"the candidate cannot be imported: {seal['failed']}"[:_ERROR]
-        )
+        raise ChildError(Reason.EXIT, f"{UNIMPORTABLE}: {seal['failed']}"[:_ERROR])
     result = place / "tmp" / secret["result"]
     if hashlib.sha256(read_plain(result)).hexdigest() != seal.get("digest"):
         raise ChildError(Reason.NO_METRIC, "the result was changed after the scoring had ended")

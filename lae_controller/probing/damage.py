@@ -15,7 +15,7 @@ from lae_controller.mutators.names import Role
 from lae_controller.mutators.scalar import Scalar
 from lae_controller.mutators.sources import PYTHON, open_sources
 from lae_controller.mutators.view import open_scalars
-from lae_controller.probing import hollow
+from lae_controller.probing import hollow, prose
 from lae_controller.probing.hollow import Target
 from lae_controller.program import Files
 
@@ -80,14 +80,17 @@ def damaged(files: Files, idle: Iterable[str], protected: tuple[str, ...]) -> li
     found = hollow.targets(open_sources(files, (), ()), frozenset(still))
     scalars = open_scalars(open_sources(files, protected, still), protected)
     constants = _by_importance(filter(_is_fit, scalars))
+    texts = [path for path in sorted(files) if prose.is_prose(path)]
     first = (
         map(_shuffled, filter(_predicts, found)),
+        (_disordered(path, files) for path in texts),
         (_least(scalar, files) for scalar in constants),
         (_emptied(it) if _acts(it) else _zeroed(it) for it in found),
     )
     then = (
         (_zeroed(it) if _acts(it) else _emptied(it) for it in found),
         (_huge(scalar, files) for scalar in constants if isinstance(scalar.value, float)),
+        (_cut(path, files) for path in texts),
     )
     return list(islice(_whole(files, chain(_in_turn(first), _in_turn(then))), MOST))
 
@@ -126,6 +129,16 @@ def _emptied(target: Target) -> _Draft:
 def _zeroed(target: Target) -> _Draft:
     what = f"{target.label} times 0"
     return _Draft(Kind.HOLLOW, what, target.source.path, hollow.zeroed(target))
+
+
+def _disordered(path: str, files: Files) -> _Draft:
+    what = f"{path} with its words in reverse order"
+    return _Draft(Kind.SHUFFLED, what, path, prose.reversed_words(path, files[path]))
+
+
+def _cut(path: str, files: Files) -> _Draft:
+    what = f"{path} cut to its first words"
+    return _Draft(Kind.HOLLOW, what, path, prose.cut_short(path, files[path]))
 
 
 def _raising(target: Target) -> _Draft:

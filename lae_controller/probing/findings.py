@@ -6,12 +6,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from lae_controller.evaluators.cascade import passes_gate
+from lae_controller.evaluators.script import UNIMPORTABLE
 from lae_controller.noise import Noise
-from lae_controller.probing.ceilings import ceiling, is_share
+from lae_controller.probing.ceilings import Ground, ceiling
 from lae_controller.probing.damage import Kind
 from lae_controller.probing.evidence import Evidence
 from lae_controller.probing.trials import Trial
 from lae_controller.program import Reason
+from lae_controller.scoring import SCRIPT, ScoringSettings
 
 _SHOWN = 160
 _ROOM = 0.25
@@ -103,15 +105,23 @@ def _copy_apart(evidence: Evidence, full: Trial, apart: Trial, metric: str) -> C
     return Check("a/a", "note", text)
 
 
-def errors_check(evidence: Evidence) -> Check | None:
+def errors_check(evidence: Evidence, scoring: ScoringSettings) -> Check | None:
     """Judge what is reported of a copy that raises; None if there is none."""
     trial = evidence.of(Kind.RAISING, evidence.stages[0])
     if trial is None:
         return None
-    return _crashed(trial) if trial.metric is None else _survived(evidence, trial)
+    if trial.metric is None:
+        return _crashed(trial, scoring)
+    return _survived(evidence, trial, scoring)
 
 
-def _crashed(trial: Trial) -> Check:
+def _crashed(trial: Trial, scoring: ScoringSettings) -> Check:
+    if scoring.mode == SCRIPT and _script_died(trial):
+        text = (
+            f"{scoring.script} dies on a candidate that raises ({_failure(trial)}): let it guard "
+            "the import and each call, and score what fails worst"
+        )
+        return Check("errors", "refused", text)
     if trial.located:
         return Check("errors", "ok", "a copy that raises is a crash, with file and line")
     if trial.reason not in _RAISED:
@@ -123,18 +133,31 @@ def _crashed(trial: Trial) -> Check:
     return Check("errors", "refused", text)
 
 
-def _survived(evidence: Evidence, trial: Trial) -> Check:
+def _script_died(trial: Trial) -> bool:
+    return trial.reason is Reason.EXIT and not trial.detail.startswith(UNIMPORTABLE)
+
+
+def _survived(evidence: Evidence, trial: Trial, scoring: ScoringSettings) -> Check:
     """Judge the score of a copy that raises."""
-    shown = _against(evidence, trial)
+    shown = f"a copy that raises scores {_against(evidence, trial)}"
     if evidence.is_better(trial):
         text = (
-            f"a copy that raises ({trial.what}) scores {shown}, which is better: give what fails "
-            "the worst score, or let the exception end the run"
+            f"{shown}, which is better ({trial.what}): give what fails the worst score, or let "
+            "the exception end the run"
         )
         return Check("errors", "refused", text)
-    if evidence.is_worse(trial):
-        return Check("errors", "ok", f"a copy that raises scores {shown}")
-    return Check("errors", "note", f"{trial.what}, and nothing comes of it: it is caught somewhere")
+    if not evidence.is_worse(trial):
+        text = f"{trial.what}, and nothing comes of it: it is caught somewhere"
+        return Check("errors", "note", text)
+    if trial.located:
+        return Check("errors", "ok", shown)
+    if scoring.mode == SCRIPT:
+        text = (
+            f"{scoring.script} reports an exception without file and line: put a trimmed "
+            "traceback into `error`, or the next proposal cannot mend what went wrong"
+        )
+        return Check("errors", "refused", text)
+    return Check("errors", "note", f"{shown}; its traceback is not printed")
 
 
 def damage_checks(evidence: Evidence, metric: str, unsettled: str) -> Iterator[Check]:
@@ -190,30 +213,32 @@ def _upside(evidence: Evidence, trial: Trial, metric: str) -> str:
     )
 
 
-def headroom_check(evidence: Evidence, metric: str) -> Check | None:
+def headroom_check(evidence: Evidence, metric: str, scoring: ScoringSettings) -> Check | None:
     """Judge how much better than the baseline the metric can get; None if nobody knows.
 
-    A ceiling that only follows from the metric's name refuses a run when less is left below it
-    than runs differ by chance; little headroom is said. (A good classifier is closer to 1 than a
-    quarter of what damage costs it, and there is still much to gain.)
+    Below a ceiling that the scoring states, a quarter of what damage takes away must be left. One
+    that only follows from the metric's name refuses a run when less is left than runs differ by
+    chance: a good classifier is closer to 1 than that quarter, and there is still much to gain.
     """
-    baseline, known = evidence.baseline, [it.metric for it in evidence.trials]
-    values = [*baseline.metrics, *(value for value in known if value is not None)]
-    top = ceiling(metric, evidence.plan.direction, values)
+    known = (trial.metric for trial in evidence.trials)
+    values = [*evidence.baseline.metrics, *(value for value in known if value is not None)]
+    top = ceiling(metric, evidence.plan.direction, values, scoring)
     if top is None:
         return None
-    room = evidence.plan.direction.fitness(top) - evidence.plan.direction.fitness(baseline.metric)
-    shown = f"{metric} {_number(baseline.metric)} is {_number(room)} from {_number(top)}"
-    least = (evidence.noise.sigma or 0.0) if is_share(metric) else 0.0
-    if room <= least:
+    mine, fitness = evidence.baseline.metric, evidence.plan.direction.fitness
+    room = fitness(top.value) - fitness(mine)
+    shown = f"{metric} {_number(mine)} is {_number(room)} from {_number(top.value)}"
+    noise = 0.0 if top.ground is Ground.FLOOR else evidence.noise.sigma or 0.0
+    if room <= noise:
         text = f"{shown}, so nothing better can be seen: take harder cases, or a weaker start"
         return Check("headroom", "refused", text)
     proof = evidence.proof
-    if proof is not None and is_share(metric) and room < _ROOM * evidence.loss(proof):
-        took = _number(evidence.loss(proof))
-        text = f"{shown}, little beside the {took} that the damage took: gains will be small"
-        return Check("headroom", "note", text)
-    return Check("headroom", "ok", shown)
+    if top.ground is Ground.FLOOR or proof is None or room >= _ROOM * evidence.loss(proof):
+        return Check("headroom", "ok", shown)
+    took = f"{shown}, little beside the {_number(evidence.loss(proof))} that the damage took"
+    if top.ground is Ground.STATED:
+        return Check("headroom", "refused", f"{took}: take harder cases, or a weaker start")
+    return Check("headroom", "note", f"{took}: gains will be small")
 
 
 def _against(evidence: Evidence, trial: Trial) -> str:

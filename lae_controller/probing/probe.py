@@ -75,12 +75,12 @@ class Probes:
     @cached_property
     def judged(self) -> tuple[Check, ...]:
         """What can be said without damaged copies that run."""
-        evidence, metric = self.evidence, self.settings.metric
+        evidence, metric, scoring = self.evidence, self.settings.metric, self.settings.scoring
         found = (
             copy_check(evidence, metric),
             gate_check(evidence),
-            errors_check(evidence),
-            headroom_check(evidence, metric),
+            errors_check(evidence, scoring),
+            headroom_check(evidence, metric, scoring),
         )
         return tuple(check for check in found if check is not None)
 

@@ -2,10 +2,12 @@ from __future__ import annotations
 
 import pytest
 
-from lae_controller.probing.ceilings import ceiling, is_share
+from lae_controller.probing.ceilings import Ceiling, Ground, ceiling
 from lae_controller.program import Direction
+from lae_controller.scoring import ScoringSettings
 
 UP, DOWN = Direction.MAXIMIZE, Direction.MINIMIZE
+COMMAND = ScoringSettings()
 
 
 @pytest.mark.parametrize(
@@ -30,10 +32,19 @@ UP, DOWN = Direction.MAXIMIZE, Direction.MINIMIZE
 def test_the_name_and_the_values_say_how_good_a_metric_can_get(
     name: str, direction: Direction, values: tuple[float, ...], expected: float | None
 ) -> None:
-    assert ceiling(name, direction, values) == expected
+    found = ceiling(name, direction, values, COMMAND)
+    ground = Ground.SHARE if direction is UP else Ground.FLOOR
+    assert found == (None if expected is None else Ceiling(expected, ground))
 
 
-def test_shares_are_known_by_their_name() -> None:
-    assert is_share("val_acc")
-    assert is_share("R_squared")
-    assert not is_share("val_loss")
+@pytest.mark.parametrize(
+    ("scoring", "expected"),
+    [
+        (ScoringSettings(mode="custom_script"), Ceiling(1.0, Ground.STATED)),
+        (ScoringSettings(mode="llm_judge", scale=(1, 5)), Ceiling(5, Ground.STATED)),
+        (ScoringSettings(mode="test_gate"), Ceiling(1.0, Ground.SHARE)),
+        (ScoringSettings(mode="dataset_metric"), None),
+    ],
+)
+def test_a_scoring_mode_may_state_it(scoring: ScoringSettings, expected: Ceiling | None) -> None:
+    assert ceiling("whatever", UP, (0.5,), scoring) == expected

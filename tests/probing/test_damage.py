@@ -87,3 +87,22 @@ def test_one_copy_raises(files: dict[str, str], what: str) -> None:
     assert found is not None
     assert (found.kind, found.what) == (Kind.RAISING, what)
     assert "damaged on purpose" in found.files["m.py"]
+
+
+def test_a_text_loses_its_order_or_most_of_its_words() -> None:
+    letter = "Dear all,\nplease do come on time.\n"
+    found = damaged({"letter.md": letter}, (), ())
+    assert [(it.kind, it.what, it.files["letter.md"]) for it in found] == [
+        (
+            Kind.SHUFFLED,
+            "letter.md with its words in reverse order",
+            "time. on come do please all, Dear\n",
+        ),
+        (Kind.HOLLOW, "letter.md cut to its first words", "Dear\n"),
+    ]
+
+
+def test_of_a_text_with_evolve_blocks_only_these_are_damaged() -> None:
+    text = "A b\n<!-- EVOLVE-BLOCK-START -->\nc d\ne\n<!-- EVOLVE-BLOCK-END -->\nf g\n"
+    (found, _) = damaged({"letter.md": text}, (), ())
+    assert found.files["letter.md"] == text.replace("c d\ne\n", "e d c\n")

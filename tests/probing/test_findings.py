@@ -1,8 +1,11 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from evidences import copies, evidence, hurt, trial
 
+from lae_controller.evaluators.script import UNIMPORTABLE
 from lae_controller.probing.damage import Kind
 from lae_controller.probing.findings import (
     copy_check,
@@ -13,9 +16,18 @@ from lae_controller.probing.findings import (
 )
 from lae_controller.probing.trials import Trial
 from lae_controller.program import Direction, Reason
+from lae_controller.scoring import ScoringSettings
 
 QUIET = (1.0, 1.0, 1.0)
 NOISY = (1.0, 1.1, 0.9)  # standard deviation 0.1
+COMMAND = ScoringSettings()
+SCRIPT = ScoringSettings(mode="custom_script", script="score.py")
+
+
+def raised(metric: float | None, detail: str, *, located: bool = True) -> Trial:
+    reason = Reason.EXIT if metric is None else None
+    run = trial(Kind.RAISING, "smoke", metric, "f raises", reason=reason, located=located)
+    return replace(run, detail=detail)
 
 
 @pytest.mark.parametrize(
@@ -72,6 +84,7 @@ def test_a_smoke_gate_that_drops_equals_is_reported() -> None:
             *("ok", "timeout"),
         ),
         (trial(Kind.RAISING, "smoke", 9.0), "ok", "9 against 2 (smoke)"),
+        (raised(9.0, "", located=False), "note", "its traceback is not printed"),
         (trial(Kind.RAISING, "smoke", 2.0), "note", "nothing comes of it"),
         (trial(Kind.RAISING, "smoke", 0.0), "refused", "give what fails the worst score"),
     ],
@@ -79,14 +92,33 @@ def test_a_smoke_gate_that_drops_equals_is_reported() -> None:
 def test_what_raises_must_be_reported_with_its_place_and_score_no_better(
     run: Trial, verdict: str, words: str
 ) -> None:
-    found = errors_check(evidence(QUIET, [*copies(2.0, 1.0), run]))
+    found = errors_check(evidence(QUIET, [*copies(2.0, 1.0), run]), COMMAND)
     assert found is not None
     assert found.verdict == verdict
     assert words in found.text
 
 
 def test_nothing_is_said_of_a_copy_that_was_not_run() -> None:
-    assert errors_check(evidence(QUIET)) is None
+    assert errors_check(evidence(QUIET), COMMAND) is None
+
+
+@pytest.mark.parametrize(
+    ("run", "verdict", "words"),
+    [
+        (raised(None, "exit status 1: ..."), "refused", "score.py dies on a candidate that raises"),
+        (raised(None, f"{UNIMPORTABLE}: ..."), "ok", "with file and line"),
+        (raised(9.0, ""), "ok", "9 against 2"),
+        (raised(9.0, "", located=False), "refused", "score.py reports an exception without file"),
+        (raised(0.0, "", located=False), "refused", "give what fails the worst score"),
+    ],
+)
+def test_a_script_must_survive_what_raises_and_say_where(
+    run: Trial, verdict: str, words: str
+) -> None:
+    found = errors_check(evidence(QUIET, [*copies(2.0, 1.0), run]), SCRIPT)
+    assert found is not None
+    assert found.verdict == verdict
+    assert words in found.text
 
 
 def hollow(metric: float) -> Trial:
@@ -147,7 +179,7 @@ def test_an_accuracy_at_its_ceiling_is_refused(
 ) -> None:
     runs = [hurt(0, "smoke", 0.1), hurt(0, "full", max(0.1, metrics[0] - 0.7))]
     given = evidence(metrics, runs, smoke=0.8, direction=Direction.MAXIMIZE)
-    found = headroom_check(given, "val_acc")
+    found = headroom_check(given, "val_acc", COMMAND)
     assert found is not None
     assert (found.name, found.verdict) == ("headroom", verdict)
     assert words in found.text
@@ -156,7 +188,20 @@ def test_an_accuracy_at_its_ceiling_is_refused(
 def test_a_loss_is_refused_only_at_nought_and_a_reward_never() -> None:
     verdicts = []
     for metric in (1e-6, 0.0):
-        found = headroom_check(evidence((metric, metric), [hurt(0, "smoke", 9.0)]), "val_loss")
+        given = evidence((metric, metric), [hurt(0, "smoke", 9.0)])
+        found = headroom_check(given, "val_loss", COMMAND)
         verdicts.append(found and found.verdict)
     assert verdicts == ["ok", "refused"]
-    assert headroom_check(evidence((1.0, 1.0), direction=Direction.MAXIMIZE), "reward") is None
+    given = evidence((1.0, 1.0), direction=Direction.MAXIMIZE)
+    assert headroom_check(given, "reward", COMMAND) is None
+
+
+@pytest.mark.parametrize(("metric", "verdict"), [(0.8, "ok"), (0.84, "refused"), (1.0, "refused")])
+def test_below_a_stated_ceiling_a_quarter_of_the_damage_must_be_left(
+    metric: float, verdict: str
+) -> None:
+    runs = [hurt(0, "full", metric - 0.7)]
+    given = evidence((metric, metric), runs, direction=Direction.MAXIMIZE)
+    found = headroom_check(given, "score", SCRIPT)
+    assert found is not None
+    assert found.verdict == verdict
