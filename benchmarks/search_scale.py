@@ -12,10 +12,13 @@ from __future__ import annotations
 import argparse
 import importlib
 import random
+import subprocess
+import sys
 import time
-import tracemalloc
 from collections import deque
 from dataclasses import asdict
+
+import psutil
 
 from lae_controller.evolution import SelectionShares
 from lae_controller.program import (
@@ -122,16 +125,18 @@ def main() -> None:
     parser.add_argument("--children", type=int, default=100_000)
     parser.add_argument("--algorithms", nargs="+", default=["islands", "puct"])
     options = parser.parse_args()
-    print("algorithm   children   ms per child")
-    for algorithm in options.algorithms:
-        for end, seconds in drive(search_of(algorithm), options.children).items():
-            print(f"{algorithm:<10} {end:>9}   {(seconds - of_records()) * 1e3:.3f}", flush=True)
-        tracemalloc.start()
-        search = search_of(algorithm)
-        drive(search, options.children)
-        held, _ = tracemalloc.get_traced_memory()
-        tracemalloc.stop()
-        print(f"{algorithm:<10} holds {held / 1e6:.1f} MB after {options.children} children")
+    if len(options.algorithms) > 1:  # a process each, so that memory is its own
+        for algorithm in options.algorithms:
+            words = ["--children", str(options.children), "--algorithms", algorithm]
+            subprocess.run([sys.executable, __file__, *words], check=True)
+        return
+    (algorithm,) = options.algorithms
+    search, before = search_of(algorithm), psutil.Process().memory_info().rss
+    for end, seconds in drive(search, options.children).items():
+        taken = (seconds - of_records()) * 1e3
+        print(f"{algorithm:<8} {taken:.3f} ms a child after {end:>6} children", flush=True)
+    held = (psutil.Process().memory_info().rss - before) / 1e6
+    print(f"{algorithm:<8} {held:.1f} MB more than before after {options.children}", flush=True)
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from array import array
 from bisect import insort
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -42,7 +43,7 @@ class RunningAxis:
     """The values of all evaluated programs of a run on one axis, kept in order."""
 
     def __init__(self) -> None:
-        self._values: list[float] = []
+        self._values = array("d")
 
     def add(self, value: float) -> None:
         """Take in one more value.
