@@ -308,7 +308,8 @@ class Sessions:
             return self._interrupt(controller) if cell.event == "Ctrl-C" else ""
         finally:  # which is the event itself, if that is the controller's end
             controller.kill()
-            controller.communicate()
+            if controller.stderr is not None and not controller.stderr.closed:
+                controller.communicate()
 
     def _begun(
         self, cell: Cell, marks: tuple[str, str], controller: subprocess.Popen[bytes]
