@@ -22,6 +22,7 @@ from lae_controller.config import Settings
 from lae_controller.errors import ChildError, DiffError, LedgerError, PrerequisiteError
 from lae_controller.evaluators import Interrupted
 from lae_controller.evaluators.baseline import Prepared
+from lae_controller.evaluators.briefing import scoring_brief
 from lae_controller.files import make_folder, remove_tree, write_atomic, write_json
 from lae_controller.mutate import read_outcome
 from lae_controller.mutator_pool import MutatorPool
@@ -156,13 +157,20 @@ class Children:
             credits=state.credits(),
             idle=self._idle,
             kinds=state.kinds(),
-            run_cmd=settings.run_cmd,
-            budget=f"{number_text(settings.budget)} {settings.budget_unit}",
+            run_cmd=settings.run_cmd if settings.scoring.trains else "",
+            budget=self._budget_in_words(),
+            context=scoring_brief(settings, self._lae / "base"),
             promise=settings.evolution.prior_exponent > 0,
             directory=str(self.directory(asked.child_id)),
             project=str(settings.root),
             isolation=settings.isolation,
         )
+
+    def _budget_in_words(self) -> str:
+        settings = self._settings
+        if not settings.scoring.trains:
+            return ""
+        return f"{number_text(settings.budget)} {settings.budget_unit}"
 
     @cached_property
     def _idle(self) -> tuple[str, ...]:
@@ -270,7 +278,14 @@ class Children:
         self._check_new(before, digest, known)
         settings = self._settings
         data = [entry.path for entry in self._prepared.snapshot.entries if _is_data(entry)]
-        suspect = suspicious_change(before, after, settings.metric, settings.metric_pattern, data)
+        data += settings.scoring.withheld
+        suspect = suspicious_change(
+            before,
+            after,
+            settings.metric if settings.scoring.trains else None,
+            settings.metric_pattern,
+            data,
+        )
         return Frozen(after, digest, suspect or "", adds_chance(before, after), repaired)
 
     def _refuse_harness(self, added: tuple[str, ...]) -> None:

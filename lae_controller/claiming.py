@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from lae_controller.budget import Budget
 from lae_controller.confirm import repeat_of
 from lae_controller.evaluators.baseline import BASELINE_ID
+from lae_controller.evaluators.heldout import TEST_STAGE, has_test
 from lae_controller.files import remove_tree
-from lae_controller.inflight import Repeat
+from lae_controller.inflight import Pending, Repeat
 from lae_controller.pipeline import Pipeline
 from lae_controller.program import Elite, Evaluation
 from lae_controller.steps import Steps
@@ -39,6 +40,27 @@ class Claiming:
             self._say(f"{best.child_id} and the baseline on {pairs} fresh seeds, for the claim")
             self._claim(best.child_id, pairs, pipeline, slots)
 
+    def held_out(self, pipeline: Pipeline, slots: int) -> None:
+        """Measure the best program and the baseline on what was held out, each once."""
+        best = self._steps.state.search.global_best()
+        if best is None or not has_test(self._steps.settings):
+            return
+        programs = {BASELINE_ID, BASELINE_ID if best.parent_id is None else best.child_id}
+        wanted = sorted(programs - self._steps.state.tests.keys())
+        for program in wanted:
+            pipeline.repeat(repeat_of(self._steps, program, Repeat(TEST_STAGE, 0)))
+        for pending, found in self._carried_out(pipeline, slots):
+            child = pending.asked.child_id
+            event = self._steps.state.test(child, found.metric, found.detail[:500])
+            self._steps.ledger.append([event])
+            remove_tree(self._steps.settings.lae_dir / "runs" / child)
+
+    def _carried_out(self, pipeline: Pipeline, slots: int) -> Iterator[tuple[Pending, Evaluation]]:
+        while pipeline:
+            for _ in pipeline.finished(slots):
+                raise AssertionError("only further runs are under way")
+            yield from pipeline.repeated()
+
     def _to_claim(self) -> Elite | None:
         state = self._steps.state
         best = state.search.global_best()
@@ -52,13 +74,11 @@ class Claiming:
         for repeat in reversed(wanted):
             for program in (child, BASELINE_ID):
                 pipeline.repeat(repeat_of(self._steps, program, repeat))
-        found: dict[tuple[str, str], Evaluation] = {}
-        while pipeline:
-            for _ in pipeline.finished(slots):
-                raise AssertionError("only further runs are under way")
-            for pending, evaluation in pipeline.repeated():
-                if pending.repeat is not None:
-                    found[pending.asked.child_id, pending.repeat.name] = evaluation
+        found = {
+            (pending.asked.child_id, pending.repeat.name): evaluation
+            for pending, evaluation in self._carried_out(pipeline, slots)
+            if pending.repeat is not None
+        }
         for repeat in wanted:
             self._note(child, found[child, repeat.name], found[BASELINE_ID, repeat.name])
         for program in (child, BASELINE_ID):

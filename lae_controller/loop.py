@@ -55,6 +55,7 @@ class Controller:
         stop = self._generational() if schedule == "generational" else self._async()
         if stop.reason != "asked":
             self._claiming.run(self._pipeline(), self._concurrency.slots)
+            self._claiming.held_out(self._pipeline(), self._concurrency.slots)
         self._show()
         if not self._has_shown:
             self._observe(self.state)  # nothing was left to do; the views are made all the same

@@ -119,6 +119,7 @@ class RunState:
         self.told: dict[str, Told] = {}
         self.repeats: dict[str, tuple[float, ...]] = {}
         self.claims: dict[str, list[tuple[float, float]]] = {}
+        self.tests: dict[str, tuple[float | None, str]] = {}
         self._tried: dict[str, deque[Tried]] = {}
         self._credits = OperatorCredits()
         self._kinds = OperatorCredits()
@@ -138,6 +139,7 @@ class RunState:
             "accept": self._on_accept,
             "rerun": self._on_rerun,
             "claim": self._on_claim,
+            "test": self._on_test,
             "stop": self._on_stop,
             "restored": self._on_restored,
         }[event["event"]]
@@ -187,6 +189,12 @@ class RunState:
         """Take in the metric of a program and of the baseline on a fresh seed."""
         event = {"event": "claim", "child_id": child_id, "pair": list(pair), "charge": charge}
         self._on_claim(event)
+        return event
+
+    def test(self, child_id: str, metric: float | None, detail: str) -> Event:
+        """Take in what the held-out test gave, or why it gave nothing."""
+        event = {"event": "test", "child_id": child_id, "metric": metric, "detail": detail}
+        self._on_test(event)
         return event
 
     # -- what the loop asks ------------------------------------------------------------------
@@ -351,6 +359,9 @@ class RunState:
         mine, base = event["pair"]
         self.claims.setdefault(event["child_id"], []).append((mine, base))
         self.spent += event["charge"]
+
+    def _on_test(self, event: Event) -> None:
+        self.tests[event["child_id"]] = (event["metric"], event["detail"])
 
     def _on_stop(self, event: Event) -> None:
         self.last_stop = event["reason"]

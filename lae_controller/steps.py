@@ -15,6 +15,7 @@ from lae_controller import results
 from lae_controller.children import DuplicateError
 from lae_controller.errors import ChildError
 from lae_controller.evaluators.cascade import Job, Plan
+from lae_controller.evaluators.heldout import TEST_STAGE, test_stage
 from lae_controller.inflight import Pending, Repeat, held_back
 from lae_controller.niches import PARAMS_ASSUMED, complexity, diversity
 from lae_controller.parts import Core
@@ -185,6 +186,8 @@ class Steps:
     def repeating(self, repeat: Repeat) -> Plan:
         """Return the plan of one more full run."""
         full = self.plan.full
+        if repeat.name == TEST_STAGE:
+            return replace(self.plan, smoke=None, full=test_stage(full))
         stage = replace(full, name=repeat.name, seed=full.seed + repeat.offset)
         return replace(self.plan, smoke=None, full=stage)
 

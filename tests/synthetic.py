@@ -131,6 +131,7 @@ def synthetic_run(
     repeats: int = 2,
     schedule: str = "generational",
     extra: str = "",
+    more: str = "",
 ) -> tuple[RunState, SyntheticExecutor]:
     """See one run to its end; returns its state and what was run."""
     project = folder / "project"
@@ -138,7 +139,7 @@ def synthetic_run(
     (project / "model.py").write_text("VALUE = 0\n")
     (project / "train.py").write_text("import model\n")
     text = SETTINGS.format(total=total, schedule=schedule, seed=seed, repeats=repeats)
-    (project / "loop.run.yaml").write_text(text)
+    (project / "loop.run.yaml").write_text(text + more)
     settings = config.load(project)
     settings.lae_dir.mkdir(parents=True)
     for name in ("programs", "results", "runs", "tasks"):

@@ -154,3 +154,15 @@ class _Fragile(World):
         if value and value % 3 == 0 and seed != 1:
             return math.nan
         return super().measure(value, seed, attempt)
+
+
+def test_the_held_out_test_is_read_once_for_the_best_and_the_baseline(tmp_path: Path) -> None:
+    more = 'scoring: {test_cmd: "{python} test.py"}\n'
+    world = World(lambda value: 1.0 * value, 0.0)
+    state, executor = synthetic_run(tmp_path, world, total=12, more=more)
+    best = state.search.global_best()
+    assert best is not None
+    tested = [child for child, name, _ in executor.runs if name == "test"]
+    assert sorted(tested) == sorted(["g0-i0-a0", best.child_id])
+    assert state.tests == {"g0-i0-a0": (0.0, ""), best.child_id: (best.metric, "")}
+    assert state.spent == 12

@@ -20,12 +20,12 @@ _SHORTEST_NAME = 4
 
 
 def suspicious_change(
-    before: Files, after: Files, metric: str, pattern: str | None, data: Iterable[str]
+    before: Files, after: Files, metric: str | None, pattern: str | None, data: Iterable[str]
 ) -> str | None:
     """Return what about a change calls for a look; None if nothing does.
 
     Args:
-        metric: its name, as the training run prints it.
+        metric: its name, as the training run prints it; None if runs print none.
         pattern: the user's own metric pattern, if any.
         data: paths of the project's data, relative to its root.
     """
@@ -34,7 +34,7 @@ def suspicious_change(
         old, new = before.get(path, ""), after[path]
         if old == new:
             continue
-        sentence = _metric_text(path, old, new, metric, pattern)
+        sentence = _metric_text(path, old, new, metric, pattern) if metric else None
         sentence = sentence or _data_references(path, old, new, names)
         if sentence is not None:
             return sentence

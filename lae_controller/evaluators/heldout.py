@@ -34,10 +34,14 @@ def measure_test(
     Raises:
         Interrupted, PrerequisiteError: as ``Evaluator.measure``.
     """
-    stage = replace(
+    return evaluator.measure(program, digest, folder, test_stage(full), slot)
+
+
+def test_stage(full: Stage) -> Stage:
+    """Return the stage of the held-out test, given the one by which children are ranked."""
+    return replace(
         full, name=TEST_STAGE, max_step=None, max_lines=None, calls=False, time_share=None
     )
-    return evaluator.measure(program, digest, folder, stage, slot)
 
 
 def lay_out(settings: Settings, work: Path) -> None:

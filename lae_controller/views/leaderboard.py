@@ -7,6 +7,7 @@ import statistics
 from lae_controller.config import Settings
 from lae_controller.evaluators.baseline import Baseline
 from lae_controller.program import Cell
+from lae_controller.views.held_out import held_out
 from lae_controller.views.summary import Placed, Summary
 from lae_controller.views.text import ascii_map, seconds_text, short, signed, table, where_text
 
@@ -43,6 +44,7 @@ def leaderboard(summary: Summary, baseline: Baseline, settings: Settings) -> str
     """Return the text of ``leaderboard.md``."""
     lines = [f"# Leaderboard: {settings.metric} ({settings.direction.value})", ""]
     lines += _headline(summary, baseline, settings)
+    lines += _held_out(summary, baseline, settings)
     lines += ["", "## Coverage", "", *_coverage(summary)]
     lines += ["", "## Archive", "", *_archive(summary)]
     lines += ["", "## Diverse runners-up", "", *_runners_up(summary)]
@@ -56,6 +58,7 @@ def leaderboard(summary: Summary, baseline: Baseline, settings: Settings) -> str
 def synthesis(summary: Summary, baseline: Baseline, settings: Settings) -> str:
     """Return the report that ends a run (feature A18), for a terminal."""
     lines = _headline(summary, baseline, settings)
+    lines += _held_out(summary, baseline, settings)
     lines += ["", "Best of each island:", *_island_lines(summary)]
     lines += ["", "Diverse runners-up:", *_runners_up(summary)]
     lines += _suspects(summary)
@@ -86,6 +89,16 @@ def _headline(summary: Summary, baseline: Baseline, settings: Settings) -> list[
         f"Its program: `{settings.sandbox_root}/lae/programs/{best.elite.child_id}`",
         start,
     ]
+
+
+def _held_out(summary: Summary, baseline: Baseline, settings: Settings) -> list[str]:
+    """Return what the held-out test says, beside what was searched on; nothing without one."""
+    if summary.best is None or summary.tested is None:
+        return []
+    test, trouble = summary.tested
+    search = (baseline.metric, summary.best.elite.metric)
+    lines = held_out(settings.metric, settings.direction, search, test, trouble)
+    return ["", "Held-out test, read once:", "", *lines]
 
 
 def verdict(summary: Summary) -> list[str]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from lae_controller.budget import Budget
 from lae_controller.config import Settings
-from lae_controller.evaluators.baseline import Baseline, overruled
+from lae_controller.evaluators.baseline import BASELINE_ID, Baseline, overruled
 from lae_controller.noise import Claim, Noise, claim
 from lae_controller.program import Cell, Elite, sort_key
 from lae_controller.state import RunState, Told
@@ -46,6 +46,7 @@ class Summary:
         seeded: whether runs of one program get different training seeds.
         claim: what fresh seeds say of the best program; None if it was not run on any.
         runs: metric on each seed of the programs that were run more than once.
+        tested: ((baseline, best), trouble) of the held-out test; None if there was none.
     """
 
     best: Placed | None
@@ -72,6 +73,7 @@ class Summary:
     seeded: bool
     claim: Claim | None
     runs: Mapping[str, tuple[float, ...]]
+    tested: tuple[tuple[float | None, float | None], str] | None
 
 
 def summarise(settings: Settings, baseline: Baseline, state: RunState) -> Summary:
@@ -113,7 +115,16 @@ def summarise(settings: Settings, baseline: Baseline, state: RunState) -> Summar
         seeded=settings.takes_seed,
         claim=_claim(settings, state),
         runs=state.repeats,
+        tested=_tested(state),
     )
+
+
+def _tested(state: RunState) -> tuple[tuple[float | None, float | None], str] | None:
+    best = state.search.global_best()
+    if best is None or best.child_id not in state.tests or BASELINE_ID not in state.tests:
+        return None
+    (before, one), (after, other) = state.tests[BASELINE_ID], state.tests[best.child_id]
+    return (before, after), one or other
 
 
 def _claim(settings: Settings, state: RunState) -> Claim | None:
