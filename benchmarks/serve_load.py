@@ -3,8 +3,9 @@
     python benchmarks/serve_load.py one 10000        # 30 workers on one experiment
     python benchmarks/serve_load.py many 20          # 30 experiments with 30 workers each
 
-The Mutator is replaced by one that counts, since a real one takes far longer than all that is
-measured here; everything else is the server as it is, in a process of its own, on loopback.
+Of a large experiment all but the last 300 programs are written to its ledgers beforehand. The
+Mutator is replaced by one that counts, since a real one takes far longer than all that is measured
+here; everything else is the server as it is, in a process of its own, on loopback.
 """
 
 from __future__ import annotations
@@ -22,13 +23,19 @@ from typing import Any
 
 from lae_controller.config import Settings
 from lae_controller.evaluators.baseline import Prepared
+from lae_controller.ledger import Ledger
 from lae_controller.program import Intervention
+from lae_controller.service.book import SEED_ID, ServedProgram, evaluated_event, ready_event
 from lae_controller.service.engine import Engine
+from lae_controller.service.evaluations import Scored
 from lae_controller.service.serve_config import ServeSettings
 from lae_controller.service.served import ServedChildren
+from lae_controller.service.states import ProgramState
+from lae_controller.state import Asked, ask_event
 from lae_controller.task import Mutation
 
 WORKERS = 30
+LIVE = 300
 SESSION = "projects/1/locations/global/collections/c/engines/e/sessions/s"
 BODY = "\n".join(f"def f{n}(x):\n    return x * {n} + RATE" for n in range(60))
 PROGRAM = f"# EVOLVE-BLOCK-START\nRATE = 0\n# EVOLVE-BLOCK-END\n{BODY}\n"
@@ -84,7 +91,7 @@ class Caller:
         self.seconds: dict[str, list[float]] = {}
 
     def __call__(self, method: str, name: str, body: Any = None) -> dict[str, Any]:
-        """Send one request and note how long it took."""
+        """Send one request and return the reply."""
         began = time.perf_counter()
         raw = None if body is None else json.dumps(body)
         self._connection.request(
@@ -155,35 +162,70 @@ def crew(port: int, names: list[str], pause: float, out: Any) -> None:
     out.put(([name for listed in done for name in listed], seconds))
 
 
+def start(folder: str) -> tuple[multiprocessing.Process, int]:
+    """Start a server; return it and its port."""
+    port = multiprocessing.Value("i", 0)
+    process = multiprocessing.Process(target=server, args=(folder, port), daemon=True)
+    process.start()
+    while not port.value:
+        time.sleep(0.05)
+    return process, port.value
+
+
+def prefilled(folder: str, name: str, count: int, concurrency: int) -> None:
+    """Write programs to the ledgers of an experiment as if they had been scored long ago."""
+    root = Path(folder, "sandbox", "experiments", name.rpartition("/")[2])
+    mine, search = Ledger(root, print), Ledger(root / "lae", print)
+    first = next(event for event in search.read_journal(mend=False) or [] if "record" in event)
+    told: list[dict[str, Any]] = []
+    served: list[dict[str, Any]] = []
+    for number in range(count):
+        child = f"g{1 + number // concurrency}-i{number % 4}-a{number % concurrency}"
+        asked = Asked(child, 0, concurrency, SEED_ID, "made up")
+        record = {**first["record"], "child_id": child, "parent_id": SEED_ID, "metric": -1.0}
+        record.update(gen=1 + number // concurrency, island=number % 4, digest=f"{number:032x}")
+        told += [ask_event(asked, ""), {**first, "record": record, "kept": False}]
+        program = ServedProgram(child, ProgramState.EVALUATING, time.time() - 1e6, (SEED_ID,))
+        served += [ready_event(program), evaluated_event(child, Scored({"m": -1.0}), time.time())]
+    search.append(told)
+    mine.append(served)
+
+
+def with_history(folder: str, programs: int, concurrency: int) -> tuple[int, str]:
+    """Start a server with one experiment that is nearly done; return its port and the name."""
+    process, port = start(folder)
+    call = Caller(port)
+    name = begun(call, programs, concurrency)
+    while not any(Path(folder).rglob("lae/history.tsv")):
+        time.sleep(0.05)
+    call("POST", f"{name}:stop", {})
+    time.sleep(1)
+    process.kill()
+    process.join()
+    prefilled(folder, name, (programs - LIVE) // concurrency * concurrency, concurrency)
+    _, port = start(folder)
+    Caller(port)("POST", f"{name}:resume", {})
+    return port, name
+
+
 def measure(experiments: int, programs: int, concurrency: int, pause: float) -> None:
     """Run the load and print what came of it."""
     with tempfile.TemporaryDirectory(dir=".") as folder:
-        port = multiprocessing.Value("i", 0)
-        process = multiprocessing.Process(target=server, args=(folder, port))
-        process.start()
-        while not port.value:
-            time.sleep(0.25)
-        call = Caller(port.value)
-        names = [begun(call, programs, concurrency) for _ in range(experiments)]
+        if experiments == 1 and programs > LIVE:
+            port, name = with_history(folder, programs, concurrency)
+            names = [name]
+        else:
+            _, port = start(folder)
+            names = [begun(Caller(port), programs, concurrency) for _ in range(experiments)]
         began = time.perf_counter()
         out: Any = multiprocessing.Queue()
         entries = [name for name in names for _ in range(WORKERS)]
         share = -(-len(entries) // 3)
-        crews = [
-            multiprocessing.Process(
-                target=crew, args=(port.value, entries[at : at + share], pause, out)
-            )
-            for at in range(0, len(entries), share)
-        ]
-        for one in crews:
-            one.start()
-        replies = [out.get() for _ in crews]
-        for one in crews:
-            one.join()
-        took = time.perf_counter() - began
-        report(Caller(port.value), names, programs, replies, took)
-        process.terminate()
-        process.join()
+        for at in range(0, len(entries), share):
+            args = (port, entries[at : at + share], pause, out)
+            multiprocessing.Process(target=crew, args=args, daemon=True).start()
+        replies = [out.get() for _ in range(0, len(entries), share)]
+        report(Caller(port), names, programs, replies, time.perf_counter() - began)
 
 
 def report(call: Caller, names: list[str], programs: int, replies: list[Any], took: float) -> None:

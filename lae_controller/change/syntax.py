@@ -10,6 +10,7 @@ import ast
 import json
 import re
 import sys
+import threading
 import warnings
 from collections.abc import Callable
 from pathlib import PurePosixPath
@@ -21,6 +22,10 @@ from lae_controller.program import Files, Reason
 
 if sys.version_info >= (3, 11):
     import tomllib
+
+# Neither the filters of warnings nor CPython's count of nested nodes (SystemError: AST constructor
+# recursion depth mismatch) is kept by thread, and a server searches in several.
+_ONE_AT_A_TIME = threading.Lock()
 
 YAML_SUFFIXES = frozenset({".yaml", ".yml"})
 
@@ -51,7 +56,7 @@ def parse_python(text: str) -> ast.Module:
     Raises:
         SyntaxError: if it is no Python of the version that runs this.
     """
-    with warnings.catch_warnings():
+    with _ONE_AT_A_TIME, warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
             return ast.parse(text.removeprefix(BOM))
@@ -98,7 +103,7 @@ def _check_python(text: str) -> None:
     try:
         tree = parse_python(text)
         # Some errors, such as a return outside a function, only show in the compiler.
-        with warnings.catch_warnings():
+        with _ONE_AT_A_TIME, warnings.catch_warnings():
             warnings.simplefilter("ignore")
             compile(tree, "<program>", "exec", dont_inherit=True)
     except SyntaxError as exc:

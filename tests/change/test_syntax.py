@@ -1,7 +1,10 @@
 from __future__ import annotations
 
+import gc
 import sys
+import time
 import warnings
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -182,3 +185,30 @@ def test_json_that_does_not_parse_is_refused() -> None:
 def test_toml_that_does_not_parse_is_refused() -> None:
     assert "plan.toml:2: " in refusal("plan.toml", "a = 1\n", "a = 1\nb = \n").detail
     assert accepts("plan.toml", "a = 1\n", "a = 2\n")
+
+
+class Garbage:
+    """An object in a ring, whose end lets another thread run in the middle of whatever runs."""
+
+    def __init__(self) -> None:
+        self.me = self
+
+    def __del__(self) -> None:
+        time.sleep(0)
+
+
+def test_several_threads_may_parse_at_the_same_time() -> None:
+    text = "\n".join(f"def f{n}(x):\n    return [x * {n} + (x - {n}) ** 2]" for n in range(60))
+
+    def parsed(_: int) -> int:
+        for _ in range(5):
+            Garbage()
+        return len(parse_python(text).body)
+
+    before = gc.get_threshold()
+    gc.set_threshold(50)
+    try:
+        with ThreadPoolExecutor(4) as pool:
+            assert set(pool.map(parsed, range(40))) == {60}
+    finally:
+        gc.set_threshold(*before)
