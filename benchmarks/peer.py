@@ -6,7 +6,9 @@
 quality   best f after 500 evaluations in 8 slots, with the same one-number changes (lower is
           better; the start is 270). lae: its search in process, as in ``selection.py``.
 busy      what share of 8 slots trains, of all the time between the first run and the last, when a
-          training run sleeps 0.5 s and the model answers at once, or after 2 s.
+          training run sleeps (0.5 s, ``--sleep``) and the model answers at once, or after 2 s. A
+          child of lae takes about 0.2 s of a processor (its own processes, its sandbox), with a
+          model 0.35 s, which bounds the children per second of a small machine.
 growth    children per second, early and late in a run whose evaluations take no time; memory,
           disk for each child, and seconds to take the run up again.
 
@@ -35,7 +37,6 @@ from selection import Setting, search
 
 HERE = Path(__file__).resolve().parent
 SLOTS = 8
-SLEEP_S = 0.5
 
 TRAIN = """\
 import math, os, sys, time
@@ -214,15 +215,15 @@ def _show(name: str, best: Sequence[float]) -> None:
     )
 
 
-def busy(openevolve: Path | None, total: int) -> None:
+def busy(openevolve: Path | None, total: int, sleep: float) -> None:
     """Compare how well slots are used while a model is waited for."""
     for latency in (None, 0.0, 2.0):
-        model = "no model" if latency is None else f"model {latency:g} s"
-        run = ours(total, SLEEP_S, latency)
-        print(f"busy     lae         {model:<10} {run.busy:6.1%} of 8 slots", flush=True)
+        model = f"runs {sleep:g} s, " + ("no model" if latency is None else f"model {latency:g} s")
+        run = ours(total, sleep, latency)
+        print(f"busy     lae         {model:<24} {run.busy:6.1%} of 8 slots", flush=True)
         if openevolve is not None and latency is not None:
-            run = peer(openevolve, total, SLEEP_S, latency)
-            print(f"busy     OpenEvolve  {model:<10} {run.busy:6.1%} of 8 slots", flush=True)
+            run = peer(openevolve, total, sleep, latency)
+            print(f"busy     OpenEvolve  {model:<24} {run.busy:6.1%} of 8 slots", flush=True)
 
 
 def growth(openevolve: Path | None, total: int) -> None:
@@ -257,13 +258,14 @@ def main() -> None:
     parser.add_argument("--openevolve", type=Path, help="the peer's openevolve-run")
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--children", type=int, default=120, help="of a run of busy")
+    parser.add_argument("--sleep", type=float, default=0.5, help="seconds of a run of busy")
     parser.add_argument("--length", type=int, default=400, help="children of a run of growth")
     options = parser.parse_args()
     for part in options.parts or ("quality", "busy", "growth"):
         if part == "quality":
             quality(options.openevolve, options.seeds)
         elif part == "busy":
-            busy(options.openevolve, options.children)
+            busy(options.openevolve, options.children, options.sleep)
         elif part == "growth":
             growth(options.openevolve, options.length)
         else:
