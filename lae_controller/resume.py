@@ -161,7 +161,10 @@ def _archives(
     islands: list[list[Any]] = [[] for _ in range(settings.evolution.num_islands)]
     for row in sorted(elites, key=lambda row: sort_key(row.child_id)):
         fitness = settings.direction.fitness(row.metric)
-        elite = Elite(row.child_id, row.parent_id, fitness, row.metric, placed[row.child_id])
+        result = results.read(settings.lae_dir, row.child_id)
+        further = result.evaluation.metrics if result is not None else {}
+        measures = placed[row.child_id]
+        elite = Elite(row.child_id, row.parent_id, fitness, row.metric, measures, further)
         islands[row.island].append([encode(row.cell), encode(elite)])
     return islands
 

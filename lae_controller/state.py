@@ -107,6 +107,7 @@ class RunState:
         self.elapsed = 0.0
         self.children = 0
         self.kept = 0
+        self.cut = 0
         self.statuses: Counter[str] = Counter()
         self.tiers: Counter[str] = Counter()
         self.never_ran = 0
@@ -267,9 +268,7 @@ class RunState:
     def _on_told(self, event: Event) -> None:
         record = decode(Record, event["record"])
         self._take(record)
-        cell = event["cell"]
-        told_cell: Cell | None = None if cell is None else (cell[0], cell[1])
-        self._note(record, Placement(event["kept"], told_cell))
+        self._note(record, Placement(event["kept"], _cell(event["cell"])))
 
     def _take(self, record: Record) -> Placement:
         if record.reason is Reason.SUSPECT:
@@ -308,6 +307,7 @@ class RunState:
     def _note_child(self, parent_id: str, record: Record, placement: Placement) -> None:
         self.children += 1
         self.kept += placement.kept
+        self.cut += record.detail.startswith("cut at step ")
         self.statuses[record.status.value] += 1
         self.never_ran = 0 if record.charge > 0 else self.never_ran + 1
         if record.reason is not None:
@@ -369,21 +369,24 @@ class RunState:
 
     def _on_restored(self, event: Event) -> None:
         """Start from what the TSV files held; see ``resume.restored_event``."""
-        for item in event["children"]:
-            cell = item["cell"]
-            placement = Placement(item["kept"], None if cell is None else (cell[0], cell[1]))
-            self._note(decode(Record, item["record"]), placement)
+        told = [decode(Record, item["record"]) for item in event["children"]]
+        for item, record in zip(event["children"], told, strict=True):
+            self._note(record, Placement(item["kept"], _cell(item["cell"])))
         archives = [
-            [((cell[0], cell[1]), decode(Elite, elite)) for cell, elite in island]
+            [(_cell(cell), decode(Elite, elite)) for cell, elite in island]
             for island in event["archives"]
         ]
         seen = [decode(Measures, measures) for measures in event["seen"]]
-        self.search.restore(archives, seen, None)
+        self.search.restore(archives, seen, None, told)
         self.gen = self.finished_gen = event["gen"]
         self.gen_size = self.gen_told = self.gen_asked = event["gen_size"]
         self._told_since = 0
         self.migrated_after = event["gen"]
         self.ordinal = event["ordinal"]
+
+
+def _cell(found: Sequence[int] | None) -> Cell | None:
+    return None if found is None else (found[0], found[1])
 
 
 def _row(record: Record, placement: Placement) -> HistoryRow:

@@ -14,7 +14,9 @@ from datetime import datetime, timezone
 from lae_controller import results
 from lae_controller.children import DuplicateError
 from lae_controller.errors import ChildError
+from lae_controller.evaluators.baseline import BASELINE_ID
 from lae_controller.evaluators.cascade import Job, Plan
+from lae_controller.evaluators.early_stop import EarlyStop, early_stop_for
 from lae_controller.evaluators.heldout import TEST_STAGE, test_stage
 from lae_controller.inflight import Pending, Repeat, held_back
 from lae_controller.niches import PARAMS_ASSUMED, complexity, diversity
@@ -30,6 +32,7 @@ from lae_controller.program import (
     Record,
     Status,
     child_id,
+    is_baseline,
     parse_child_id,
 )
 from lae_controller.results import Result
@@ -52,6 +55,7 @@ class Unfit:
     evaluation: Evaluation
 
 
+_FIRST_CUT_GEN = 2
 PROPOSED_NOTHING = Mutation("", "-", Intervention.OTHER, "-")
 
 
@@ -70,6 +74,7 @@ class Steps:
         self.plan = self.baseline.plan(self.settings)
         self._earlier = max(self.state.elapsed, self.baseline.seconds)
         self._began = time.monotonic()
+        self._rule: tuple[int, EarlyStop | None] | None = None
         self._products = Products(self.settings.lae_dir, self.settings.keep)
 
     def elapsed(self) -> float:
@@ -170,6 +175,7 @@ class Steps:
         """Return what an executor needs to evaluate a frozen child."""
         asked, plan, gate = pending.asked, self.plan, None
         if pending.repeat is None:
+            plan = replace(plan, full=replace(plan.full, rule=self._early_stop(asked)))
             gate = self.state.told[asked.parent_id or ""].smoke_metric
         else:
             plan = self.repeating(pending.repeat)
@@ -182,6 +188,23 @@ class Steps:
             plan=plan,
             parent_smoke=gate,
         )
+
+    def _early_stop(self, asked: Asked) -> EarlyStop | None:
+        """Return the rule that may end a child's run early; never in the first generation."""
+        wanted = self.settings.evolution.early_stop
+        if not wanted.enabled or parse_child_id(asked.child_id)[0] < _FIRST_CUT_GEN:
+            return None
+        if self._rule is None or self._rule[0] != len(self.state.rows):
+            islands = range(self.settings.evolution.num_islands)
+            search = self.state.search
+            held = (elite.child_id for i in islands for _, elite in search.elites(i))
+            ids = sorted({BASELINE_ID if is_baseline(child) else child for child in held})
+            found = [results.read(self.settings.lae_dir, child) for child in ids]
+            artifacts = [result.evaluation.artifacts for result in found if result is not None]
+            settings = self.settings
+            rule = early_stop_for(artifacts, settings.metric, settings.direction, wanted)
+            self._rule = (len(self.state.rows), rule)
+        return self._rule[1]
 
     def repeating(self, repeat: Repeat) -> Plan:
         """Return the plan of one more full run."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
+from lae_controller.evaluators.early_stop import EarlyStop
 from lae_controller.machine.slots import Slot
 from lae_controller.program import Artifacts, Reason
 
@@ -26,6 +27,7 @@ class Stage:
         calls: whether to note which functions of the program are entered.
         time_share: for a metric that is itself a time, the baseline's metric over its wall-clock;
             None for other metrics.
+        rule: ends the run early by its curve; None to let it go on.
     """
 
     name: str
@@ -36,6 +38,7 @@ class Stage:
     max_lines: int | None = None
     calls: bool = False
     time_share: float | None = None
+    rule: EarlyStop | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +60,7 @@ class Measurement:
         unseen: editable files that no process was seen to use.
         efficiency: processor seconds per second of wall-clock.
         entered: ``path:line`` of the functions that were entered, if the stage asked for them.
+        cut: why the run was ended by its curve; empty if it was not. It has no metric then.
     """
 
     metric: float | None
@@ -73,6 +77,7 @@ class Measurement:
     unseen: tuple[str, ...] = ()
     efficiency: float = 0.0
     entered: tuple[str, ...] = ()
+    cut: str = ""
     metrics: Mapping[str, float] = field(default_factory=dict)
     artifacts: Artifacts = field(default_factory=Artifacts)
 

@@ -90,6 +90,17 @@ def passes_gate(child: float, parent: float | None, direction: Direction) -> boo
 def _finish(
     full: Measurement, smoke_metric: float | None, charge: float, seconds: float
 ) -> Evaluation:
+    if full.cut:
+        return Evaluation(
+            status=Status.SMOKE_DROPPED,
+            smoke_metric=smoke_metric,
+            detail=full.cut,
+            params=full.params,
+            charge=charge,
+            seconds=seconds,
+            artifacts=full.artifacts,
+            **_evidence(full),
+        )
     if full.metric is None:
         return _crash(full, smoke_metric, charge, seconds)
     return Evaluation(

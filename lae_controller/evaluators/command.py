@@ -58,6 +58,7 @@ class CommandEvaluator:
         order = Order(
             program, folder / stage.name, key, command, stage.limit, slot, calls=stage.calls
         )
+        order = replace(order, rule=stage.rule)
         if stage.name == TEST_STAGE:
             order = replace(order, arrange=lambda place: lay_out(settings, place / "work"))
         return self._judge(self._bench.run(order), settings, stage)
@@ -82,14 +83,15 @@ class CommandEvaluator:
         work = done.order.place / "work"
         reading = _reading(settings, work, raw, settings.metric, settings.metric_pattern)
         failure = done.failure
-        if failure is None and reading.reason is not None:
+        if failure is None and reading.reason is not None and not done.cut:
             failure = reading.reason, _with_tail(reading.detail, raw)
-        if failure is None:
+        if failure is None and not done.cut:
             failure = _broken_rule(done, stage, artifacts)
         reason, detail = failure if failure is not None else (None, "")
         further, unread = _further(settings, work, raw) if failure is None else ({}, ())
         return Measurement(
-            metric=reading.value if failure is None else None,
+            metric=reading.value if failure is None and not done.cut else None,
+            cut=done.cut,
             reason=reason,
             detail=detail,
             params=find_params(raw, settings.params_pattern),

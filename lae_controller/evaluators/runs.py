@@ -11,6 +11,8 @@ from lae_controller.codec import encode
 from lae_controller.config import Gate, Settings
 from lae_controller.errors import ChildError, PrerequisiteError
 from lae_controller.evaluators import Interrupted
+from lae_controller.evaluators.cutting import Cutter, why_cut
+from lae_controller.evaluators.early_stop import EarlyStop
 from lae_controller.files import make_folder, read_json, remove_tree, write_json
 from lae_controller.machine.slots import Slot
 from lae_controller.outputs.artifacts import trim_traceback
@@ -65,6 +67,7 @@ class Order:
         fill: makes the copy, from the program to its place.
         arrange: adds to the copy (``work``) and the scratch folder (``tmp``) of a place.
         harness: where the harness is as it should be; None: in the program.
+        rule: ends the run early by its curve; None to let it go on.
     """
 
     program: Path
@@ -77,6 +80,7 @@ class Order:
     fill: Callable[[Path, Path], None] = field(default=clone)
     arrange: Callable[[Path], None] = field(default=_nothing)
     harness: Path | None = None
+    rule: EarlyStop | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +91,7 @@ class Finished:
         raw: what it printed, head and tail.
         failure: why the way it ended makes it a crash; None if it ended well.
         changed: which file of the harness or of the data it wrote to; empty if none.
+        cut: why it was ended by its curve; empty if it was not.
     """
 
     order: Order
@@ -95,6 +100,7 @@ class Finished:
     proof: Verdict
     failure: Failure | None
     changed: str
+    cut: str = ""
 
     @property
     def efficiency(self) -> float:
@@ -130,9 +136,10 @@ class Bench:
         make_folder(place.parent)
         wait_for_warden(place)
         ended = read_outcome(place / "output.exit.json")
-        if ended is None or ended.why == "lifeline" or read_json(place / "key.json") != order.key:
+        undone = ended is None or (ended.why == "lifeline" and not why_cut(place))
+        if ended is None or undone or read_json(place / "key.json") != order.key:
             ended = self._start(order)
-        if ended.why == "lifeline":
+        if ended.why == "lifeline" and not why_cut(place):
             raise Interrupted(f"{place.parent.name}: {place.name} run was cut off")
         return self._finished(order, ended)
 
@@ -163,6 +170,7 @@ class Bench:
                 (work, place / "tmp"),
             ),
             self._lifelines,
+            Cutter(order.rule, place, self.settings.metric) if order.rule else None,
         )
 
     def _finished(self, order: Order, ended: Ended) -> Finished:
@@ -179,8 +187,9 @@ class Bench:
             ended=ended,
             raw=raw,
             proof=self.isolation.judge(place, order.program, Path(seen["seen_at"])),
-            failure=self._failure(raw, ended),
+            failure=None if ended.why == "lifeline" else self._failure(raw, ended),
             changed=self._changed(order, seen["stamps"]),
+            cut=why_cut(place) if ended.why == "lifeline" else "",
         )
 
     def _changed(self, order: Order, stamps: Mapping[str, list[int]]) -> str:

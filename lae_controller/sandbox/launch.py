@@ -6,11 +6,12 @@ import contextlib
 import errno
 import marshal
 import os
+import select
 import subprocess
 import sys
 import threading
 import uuid
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -24,6 +25,7 @@ HEAD_BYTES = 4 << 20
 TAIL_BYTES = 4 << 20
 """How much of a command's output is kept: this much of its beginning and of its end."""
 
+_CUT_TICK_S = 0.5
 _WARDEN = str(Path(__file__).with_name("warden.py"))
 
 
@@ -119,8 +121,11 @@ class Lifelines:
             self._open.clear()
 
 
-def run(command: Command, lifelines: Lifelines) -> Ended:
+def run(command: Command, lifelines: Lifelines, cut: Callable[[], bool] | None = None) -> Ended:
     """Run ``command`` to its end and return how it ended; blocks, safe in any thread.
+
+    Args:
+        cut: asked about twice a second; once it says yes, the lifeline is cut.
 
     Raises:
         PrerequisiteError: if the warden could not do its work (a broken machine, not a bad child).
@@ -133,6 +138,8 @@ def run(command: Command, lifelines: Lifelines) -> Ended:
         _start(command, life_read, done_write)
         os.close(done_write)
         done_write = -1
+        if cut is not None:
+            _watch(done_read, cut, lambda: lifelines.drop(life_write))
         said = _read_to_end(done_read)
     finally:
         lifelines.drop(life_write)
@@ -206,6 +213,14 @@ def _start(command: Command, life: int, done: int) -> None:
         env=dict(command.env),
         check=False,
     )
+
+
+def _watch(done: int, cut: Callable[[], bool], end: Callable[[], None]) -> None:
+    """Return when the warden has something to say; end the run before if it is to be cut."""
+    while not select.select([done], [], [], _CUT_TICK_S)[0]:
+        if cut():
+            end()
+            return
 
 
 def _read_to_end(descriptor: int) -> str:

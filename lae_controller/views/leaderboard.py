@@ -227,6 +227,8 @@ def _spend(summary: Summary) -> list[str]:
         f"{seconds_text(summary.elapsed)} of active time.",
         f"{summary.children} children: {statuses}; {summary.kept} kept.",
     ]
+    if summary.cut:
+        lines.append(f"{summary.cut} full runs were ended early: their curve could not catch up.")
     if summary.reasons:
         failed = ", ".join(f"{count} {word}" for word, count in summary.reasons)
         lines.append(f"Failures by reason: {failed}.")

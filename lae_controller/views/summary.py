@@ -62,6 +62,7 @@ class Summary:
     forced: tuple[str, ...]
     children: int
     kept: int
+    cut: int
     gen: int
     num_generations: int | None
     spent: float
@@ -104,6 +105,7 @@ def summarise(settings: Settings, baseline: Baseline, state: RunState) -> Summar
         forced=overruled(settings),
         children=state.children,
         kept=state.kept,
+        cut=state.cut,
         gen=state.gen,
         num_generations=settings.num_generations(concurrency),
         spent=state.spent,
