@@ -8,14 +8,10 @@ from collections.abc import Container, Iterator
 from dataclasses import dataclass
 
 from lae_controller.change.evolve_blocks import blocks_only
-from lae_controller.change.identifiers import words
+from lae_controller.change.identifiers import setting, words
 from lae_controller.change.protected import protected_lines
 from lae_controller.task import Task
 
-_CONSTANT = re.compile(
-    r"[ \t]*(?P<name>[A-Za-z_][\w.]*)(?:[ \t]*:[ \t]*\w+)?[ \t]*[=:][ \t]*[-+]?\.?\d[\d_.eE+-]*"
-    r"[ \t]*,?(?:[ \t]+#.*)?"
-)
 _NOT_CODE = re.compile(r"[ \t]*(?:#|//|import\b|from\b|def\b|class\b|return$|\"\"\"|$)")
 _FIXED = frozenset("seed seeds epoch epochs steps iters iterations classes version".split())
 _LONGEST = 90  # characters of a line that is quoted
@@ -64,9 +60,9 @@ def _anchors(task: Task) -> Iterator[Anchor]:
 
 def _named(line: str) -> str:
     """Return the name that a line gives to a number; "" if it does not, or not for us to change."""
-    match = _CONSTANT.fullmatch(line)
-    name = match["name"] if match else ""
-    return "" if _holds(name, _FIXED) else name
+    name, value = setting(line) or ("", "")
+    is_number = any(digit in value for digit in "0123456789") and value[0] not in "\"'"
+    return name if is_number and not _holds(name, _FIXED) else ""
 
 
 def _holds(text: str, footholds: Container[str]) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from lae_controller.change.changed_lines import changed_lines
+from lae_controller.change.identifiers import setting
 from lae_controller.change.intervention import classify, kinds_in
 from lae_controller.program import Files, Intervention, one_line
 
@@ -18,16 +19,17 @@ def _gone_and_come(before: Files, after: Files) -> tuple[list[str], list[str]]:
 
 
 def kind_of(before: Files, after: Files, stated: Intervention | None) -> Intervention:
-    """Return the kind of intervention: as stated, unless the changed lines speak clearly of others.
+    """Return the kind of intervention: as stated, unless the change is clearly of another.
 
-    They do if they hold words of other kinds and none of the one that was stated.
+    It is if all that changes is the values of settings, and their names speak of other kinds.
     """
     gone, came = _gone_and_come(before, after)
-    text = "\n".join([*gone, *came])
-    there = kinds_in(text)
-    if stated is not None and (stated in there or not there):
-        return stated
-    return classify(text, "")
+    lines = [*gone, *came]
+    if stated is None:
+        return classify("\n".join(lines), "")
+    settings = [found[0] for line in lines if (found := setting(line))]
+    kinds = kinds_in("\n".join(settings)) if len(settings) == len(lines) else frozenset()
+    return stated if stated in kinds or not kinds else classify("\n".join(settings), "")
 
 
 def describe(before: Files, after: Files) -> str:

@@ -19,6 +19,8 @@ def files(text: str) -> dict[str, str]:
         ("a = 1\n", "a = 2\n", "init", "init"),
         ("a = 1\n", "a = 2\n", None, "other"),
         ("lr = 1\n", "lr = 2\n", "other", "optimiser"),
+        ("x = relu(y)\n", "x = tanh(y)\n", "data", "data"),
+        ("x = relu(y)\n", "x = tanh(y)\n", None, "architecture"),
     ],
 )
 def test_the_changed_lines_tell_the_kind(
