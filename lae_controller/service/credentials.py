@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
 from lae_controller.config import read_text
@@ -12,6 +14,7 @@ from lae_controller.errors import PrerequisiteError
 
 TOKEN_VARIABLE = "LAE_SERVE_TOKEN"
 _SCOPE = "https://www.googleapis.com/auth/cloud-platform"
+_LOGIN = "gcloud auth application-default login"
 
 Token = Callable[[], str | None]
 
@@ -35,30 +38,28 @@ def token_for(server: str, token_file: Path | None) -> Token:
 
 def _google() -> Token:
     try:
-        import google.auth
-        from google.auth.exceptions import GoogleAuthError
-        from google.auth.transport.requests import Request
+        auth: Any = import_module("google.auth")
+        transport: Any = import_module("google.auth.transport.requests")
     except ImportError as error:
         raise PrerequisiteError(
             f"{error.name or 'google-auth'} is not installed; expected it for Google's servers. "
             "`pip install 'lae-controller[cloud]'`"
         ) from None
     try:
-        credentials, _ = google.auth.default(scopes=[_SCOPE])
-    except GoogleAuthError as error:
+        credentials, _ = auth.default(scopes=[_SCOPE])
+    except auth.exceptions.GoogleAuthError as error:
         raise PrerequisiteError(
             f"no credentials for Google's servers ({error}); expected Application Default "
-            "Credentials. `gcloud auth application-default login` makes them"
+            f"Credentials. `{_LOGIN}` makes them"
         ) from None
 
     def token() -> str | None:
         if not credentials.valid:
             try:
-                credentials.refresh(Request())
-            except GoogleAuthError as error:
+                credentials.refresh(transport.Request())
+            except auth.exceptions.GoogleAuthError as error:
                 raise PrerequisiteError(
-                    f"Google's credentials cannot be refreshed ({error}); `gcloud auth "
-                    "application-default login` makes new ones"
+                    f"Google's credentials cannot be refreshed ({error}); `{_LOGIN}` makes new ones"
                 ) from None
         value: str | None = credentials.token
         return value

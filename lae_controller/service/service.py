@@ -50,7 +50,11 @@ class Service:
         self._lock = ControllerLock(settings.root / "experiments")
         self._lock.__enter__()
         self._mutators = ThreadPoolExecutor(_processes(settings), thread_name_prefix="lae-mutator")
-        self.registry = Registry(settings.root, settings.lease, self._engine, now, say)
+        try:
+            self.registry = Registry(settings.root, settings.lease, self._engine, now, say)
+        except BaseException:
+            self._lock.__exit__(None, None, None)
+            raise
         self._ended = threading.Event()
         self._clock = threading.Thread(target=self._tick, name="lae-clock", daemon=True)
         self._clock.start()

@@ -255,10 +255,18 @@ def bounded(plan: Plan, limit: float, grace: float) -> Plan:
 
 def report(evaluation: Evaluation, settings: Settings) -> dict[str, Any]:
     """Return the ``Evaluation`` message for an outcome: larger is better, failure the penalty."""
-    metric = evaluation.metric
-    done = evaluation.status is Status.EVALUATED and metric is not None
-    score = settings.direction.fitness(metric) if done and metric is not None else limits.PENALTY
-    listed = [{"metric": settings.metric, "score": score}]
+    found = {settings.metric: (settings.direction, evaluation.metric)}
+    for further in settings.metrics:
+        found[further.name] = (further.direction, evaluation.metrics.get(further.name))
+    done = evaluation.status is Status.EVALUATED and evaluation.metric is not None
+    listed = [
+        {
+            "metric": name,
+            "score": direction.fitness(value) if done and value is not None else limits.PENALTY,
+        }
+        for name, (direction, value) in found.items()
+        if not done or value is not None
+    ]
     return {"scores": {"scores": listed}, "insights": {"insights": _insights(evaluation, settings)}}
 
 

@@ -12,6 +12,7 @@ import pytest
 from serve_helpers import SESSION, a_config, a_program, running_service
 
 from lae_controller.errors import LedgerError, LockedError
+from lae_controller.service import engine
 from lae_controller.service.api_errors import ApiError, Code
 from lae_controller.service.content import read_content
 from lae_controller.service.evaluations import Insight, Scored
@@ -158,16 +159,19 @@ def _one(served: Any) -> list[Any]:
     return held
 
 
-def test_a_program_that_cannot_be_mutated_further_completes(tmp_path: Path) -> None:
+def test_a_program_that_cannot_be_mutated_further_completes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(engine, "NEVER_RAN_LIMIT", 5)
     cpp = "// EVOLVE-BLOCK-START\nint f() { return 1; }\n// EVOLVE-BLOCK-END\n"
     with running_service(tmp_path) as service:
-        book = service.registry.create(SESSION, a_config(maxPrograms=3, concurrency=30))
+        book = service.registry.create(SESSION, a_config(maxPrograms=3, concurrency=2))
         served = service.registry.get(Child(SESSION, book.created.id))
         content = read_content({"files": [{"path": "a.cpp", "content": cpp}]}, "python")
         served.experiment.seed(content, Scored({"m": 1.0})).result()
         service.registry.start(served)[1].result()
         eventually(lambda: served.experiment.state is ExperimentState.COMPLETED)
-        assert "50 proposals in a row came to nothing" in served.experiment.book.reason
+        assert "5 proposals in a row came to nothing" in served.experiment.book.reason
         assert len(served.experiment.programs()) == 1
 
 

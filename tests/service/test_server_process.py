@@ -30,7 +30,7 @@ pytest.importorskip("uvicorn")
 
 LAE = [sys.executable, "-m", "lae_controller"]
 ENV = {**os.environ, "PYTHONPATH": str(Path(__file__).resolve().parents[2])}
-PROGRAMS = 6
+PROGRAMS = 5
 
 
 def client_of(url: str) -> ApiClient:

@@ -12,7 +12,7 @@ from serve_helpers import SESSION, Answer, an_evaluation, call, config_wire, run
 from tiny_project import MODEL, make_project
 
 from lae_controller import build
-from lae_controller.config import Settings, load
+from lae_controller.config import FurtherMetric, Settings, load
 from lae_controller.errors import ConfigError
 from lae_controller.evaluators import Stage
 from lae_controller.evaluators.cascade import Plan, evaluate
@@ -151,6 +151,18 @@ def test_larger_is_better_on_the_wire(settings: Settings) -> None:
         "curve": "last value 0.25 at step 2",
     }
     assert reported(replace(settings, direction=Direction.MAXIMIZE), done)[0] == 0.25
+
+
+def test_further_metrics_are_reported_as_far_as_they_were_read(settings: Settings) -> None:
+    further = (
+        FurtherMetric("seconds", Direction.MINIMIZE),
+        FurtherMetric("auc", Direction.MAXIMIZE),
+    )
+    several = replace(settings, metrics=further)
+    done = Evaluation(Status.EVALUATED, metric=0.25, metrics={"seconds": 3.0})
+    assert scores({"evaluation": report(done, several)}) == {"val_loss": -0.25, "seconds": -3.0}
+    crash = scores({"evaluation": report(Evaluation(Status.CRASH), several)})
+    assert crash == dict.fromkeys(("val_loss", "seconds", "auc"), -100_000.0)
 
 
 @pytest.mark.parametrize(
