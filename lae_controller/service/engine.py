@@ -120,14 +120,22 @@ class Engine:
         if not self._await_seed():
             return
         search = self._open()
-        search.steps.begin()
-        self._take_up(search)
-        while self._goes_on(search):
-            self._fill(search)
-            for asked, result in search.pipeline.finished(_ALL):
-                self._tell(search, asked, result)
-            if not search.pipeline:
-                self._rest(search.steps)
+        try:
+            search.steps.begin()
+            self._take_up(search)
+            while self._goes_on(search):
+                self._turn(search)
+        finally:
+            self._lifelines.end_all()
+            search.steps.children.close()
+
+    def _turn(self, search: Search) -> None:
+        """Ask for what there is room for, tell what came in, or wait for either."""
+        self._fill(search)
+        for asked, result in search.pipeline.finished(_ALL):
+            self._tell(search, asked, result)
+        if not search.pipeline:
+            self._rest(search.steps)
 
     def _await_seed(self) -> bool:
         """Wait until the seed program has a score; False if the experiment ends before."""

@@ -48,6 +48,7 @@ class Process:
         found = re.search(r"http://\S+", line)
         assert found, line
         self.url = found[0]
+        self.folder = folder
 
     def end(self, number: int) -> int:
         self.popen.send_signal(number)
@@ -159,6 +160,10 @@ def test_kill_9_loses_nothing_and_hands_nothing_out_twice(survivor: tuple[Proces
     assert len(final) == PROGRAMS
     assert {it["state"] for it in final.values()} == {"COMPLETED"}
     assert client.call("GET", crew.name)["state"] == "COMPLETED"
+    deadline = time.monotonic() + 30
+    while any(server.folder.rglob("tasks/mutators")):  # what made proposals ends with the search
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
 
 
 def verb(url: str, *argv: str) -> str:
