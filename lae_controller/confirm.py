@@ -92,7 +92,7 @@ class Confirm:
         noise = self._steps.state.noise
         _, island, _ = parse_child_id(asked.child_id)
         rivals = self._steps.state.search.rivals(island, elite)
-        if rivals and noise.judge(elite.runs, rivals[0].runs) is Verdict.LOSES:
+        if rivals and noise.judge(elite.runs, _runs(rivals[0])) is Verdict.LOSES:
             return []
         unproven = noise.sigma == 0.0 and result.chance and asked.child_id not in self._reproduced
         if unproven and not self._can_pay(1):
@@ -105,16 +105,16 @@ class Confirm:
 
     def _contest(self, elite: Elite, rivals: list[Elite], noise: Noise) -> list[Run]:
         for rival in rivals:
-            verdict = noise.judge(elite.runs, rival.runs)
+            verdict = noise.judge(elite.runs, _runs(rival))
             if verdict is Verdict.LOSES:
                 return []
-            pairs = min(len(elite.runs), len(rival.runs))
+            pairs = min(len(elite.runs), len(_runs(rival)))
             if verdict is Verdict.OPEN and pairs <= self._steps.settings.confirm.repeats:
                 repeat = Repeat(f"full-{pairs + 1}", pairs)
                 return [
                     (_program(each.child_id), repeat)
                     for each in (elite, rival)
-                    if len(each.runs) <= pairs
+                    if len(_runs(each)) <= pairs
                 ]
         return []
 
@@ -161,6 +161,11 @@ class Confirm:
             detail=f"a second run on the same seed gave {again!r} and not {first!r}, and the "
             f"baseline's runs do not differ; {result.chance}",
         )
+
+
+def _runs(elite: Elite) -> tuple[float, ...]:
+    """Return the fitness on each seed; of an elite taken from tables only the mean is known."""
+    return elite.runs or (elite.fitness,)
 
 
 def _held(result: Result) -> Result:

@@ -19,6 +19,7 @@ from lae_controller.ledger import (
     history_bytes,
     parse_complexity,
 )
+from lae_controller.noise import mean_of
 from lae_controller.program import (
     Elite,
     Intervention,
@@ -164,7 +165,11 @@ def _archives(
         result = results.read(settings.lae_dir, row.child_id)
         further = result.evaluation.metrics if result is not None else {}
         measures = placed[row.child_id]
-        elite = Elite(row.child_id, row.parent_id, fitness, row.metric, measures, further)
+        known = result.evaluation.repeats if result is not None else ()
+        runs = tuple(settings.direction.fitness(run) for run in known)
+        if not runs or mean_of(known) != row.metric:  # later runs stood in the journal alone
+            runs = (fitness,)
+        elite = Elite(row.child_id, row.parent_id, fitness, row.metric, measures, further, runs)
         islands[row.island].append([encode(row.cell), encode(elite)])
     return islands
 

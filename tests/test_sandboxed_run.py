@@ -140,9 +140,9 @@ def test_a_printed_metric_is_held_back_until_accepted(project: Path) -> None:
     assert "model.py:3" in record.detail
     rows = (project / "sandbox/lae/history.tsv").read_text().splitlines()
     assert rows[-1].split("\t")[6:8] == ["evaluated", "n"]
-    session._observer(
-        config.load(project), build.view(config.load(project), print).prepared, print
-    )(build.view(config.load(project), print).state)
+    session.observer(config.load(project), build.view(config.load(project), print).prepared, print)(
+        build.view(config.load(project), print).state
+    )
     assert "Suspect" in (project / "sandbox/lae/leaderboard.md").read_text()
     placement = session.accept(config.load(project), record.child_id, print)
     assert placement.kept

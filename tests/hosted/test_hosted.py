@@ -38,6 +38,12 @@ def measured(folder: Path, settings: str = "", schedule: str = "generational") -
     return project
 
 
+def shorter(project: Path) -> None:
+    """Let a run have about four children."""
+    path = project / "loop.run.yaml"
+    path.write_text(path.read_text().replace("total_budget: 10", "total_budget: 8"))
+
+
 def command(*words: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, "-m", "lae_controller", *words],
@@ -68,8 +74,13 @@ def loop(tmp_path: Path) -> Loop:
 
 def test_step_by_step_writes_the_ledgers_that_run_writes(tmp_path: Path) -> None:
     ran = make_project(tmp_path / "ran", "isolation: none\n")
+    shorter(ran)
+    load(ran).check()  # what it costs is part of the run
     session.run_search(config.load(ran), [].append)
-    loop = load(measured(tmp_path / "stepped", "isolation: none\n"))
+    stepped = make_project(tmp_path / "stepped", "isolation: none\n")
+    shorter(stepped)
+    loop = load(stepped)
+    loop.check()
     while tasks := loop.ask().tasks:
         for task in reversed(tasks):  # whoever is first: the ledgers go by slots
             mutate(task)

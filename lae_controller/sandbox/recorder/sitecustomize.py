@@ -267,12 +267,13 @@ def _watch_calls(recorder: Recorder) -> None:
         monitoring.register_callback(monitoring.PROFILER_ID, monitoring.events.PY_START, started)
         monitoring.set_events(monitoring.PROFILER_ID, monitoring.events.PY_START)
         return
-    seen: set[int] = set()
+    seen: dict[int, CodeType] = {}  # the code is held: another's could take over its id
 
     def profile(frame: "Any", event: str, _arg: object) -> None:
-        if event == "call" and id(frame.f_code) not in seen:
-            seen.add(id(frame.f_code))
-            recorder.called(frame.f_code)
+        code = frame.f_code
+        if event == "call" and id(code) not in seen:
+            seen[id(code)] = code
+            recorder.called(code)
 
     sys.setprofile(profile)
 
