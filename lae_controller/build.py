@@ -18,12 +18,12 @@ from lae_controller.evaluators.cascade import evaluate
 from lae_controller.evaluators.preparation import prepare
 from lae_controller.evaluators.runs import Limits
 from lae_controller.executors import EXECUTORS
-from lae_controller.files import make_folder, read_json, write_atomic
+from lae_controller.files import make_folder, read_json, write_atomic, write_json
 from lae_controller.ledger import Ledger
 from lae_controller.loop import DISK_FLOOR
-from lae_controller.machine.hardware import derive_concurrency, probe
+from lae_controller.machine.hardware import Hardware, derive_concurrency, note, probe
 from lae_controller.machine.slots import Slot, slots_for
-from lae_controller.parts import Core, Parts
+from lae_controller.parts import Core, Parts, UnderWay, unseen
 from lae_controller.quantities import parse_size, parse_total
 from lae_controller.resume import load_state
 from lae_controller.sandbox.command import entrypoint, interpreter
@@ -60,12 +60,14 @@ class Machine:
         reason: why that many.
         threads: environment that shares the cores among them.
         slots: one for each evaluation at a time.
+        hardware: what the probe found.
     """
 
     concurrency: int
     reason: str
     threads: Mapping[str, str]
     slots: tuple[Slot, ...]
+    hardware: Hardware
 
 
 def machine(settings: Settings) -> Machine:
@@ -79,7 +81,7 @@ def machine(settings: Settings) -> Machine:
         _refuse_flat_tree(settings, settings.total_budget.runs, concurrency)
     share = str(max(1, hardware.cores // concurrency))
     threads = dict.fromkeys(_THREAD_VARIABLES, share)
-    return Machine(concurrency, reason, threads, slots_for(hardware, concurrency))
+    return Machine(concurrency, reason, threads, slots_for(hardware, concurrency), hardware)
 
 
 def _refuse_flat_tree(settings: Settings, expansions: int, workers: int) -> None:
@@ -190,11 +192,13 @@ def parts(
     lifelines: Lifelines,
     observe: Callable[[RunState], None],
     say: Say,
+    on_tick: Callable[[UnderWay], None] = unseen,
 ) -> Parts:
     """Put the parts together; reads and mends the ledgers, so the lock must be held."""
     ledger = Ledger(settings.lae_dir, say)
     state = load_state(settings, ledger, search_for(settings), prepared.baseline, mend=True)
     place = machine(settings)
+    write_json(settings.lae_dir / "machine.json", note(place.hardware))
     if settings.total_budget.seconds is not None:
         child = prepared.baseline.full_seconds + prepared.baseline.smoke_seconds
         in_turn = settings.total_budget.seconds / max(1e-9, child)
@@ -205,11 +209,23 @@ def parts(
     work = partial(evaluate, evaluator=evaluator)
     executor = _load(EXECUTORS[settings.executor.kind])(work, place.slots, lifelines)
     children = Children(settings, prepared, lifelines)
-    return Parts(settings, prepared, state, ledger, children, executor, observe, say)
+    return Parts(settings, prepared, state, ledger, children, executor, observe, say, on_tick)
 
 
 def view(settings: Settings, say: Say) -> Core:
     """Read a run without changing anything; safe while a controller works on it.
+
+    Raises:
+        ConfigError: if nothing was begun there yet.
+    """
+    core = unread(settings, say)
+    search, baseline = core.state.search, core.prepared.baseline
+    state = load_state(core.settings, core.ledger, search, baseline, mend=False)
+    return replace(core, state=state)
+
+
+def unread(settings: Settings, say: Say) -> Core:
+    """Return a run as it was begun, its state still empty: for who reads the events himself.
 
     Raises:
         ConfigError: if nothing was begun there yet.
@@ -226,5 +242,5 @@ def view(settings: Settings, say: Say) -> Core:
     own = {key: begun[key] for key in ("algorithm", "num_islands")}  # a flag may have set them
     settings = replace(settings, evolution=replace(settings.evolution, **own))
     ledger = Ledger(settings.lae_dir, say)
-    state = load_state(settings, ledger, search_for(settings), prepared.baseline, mend=False)
+    state = RunState(search_for(settings))
     return Core(settings, prepared, state, ledger, Children(settings, prepared, Lifelines()))

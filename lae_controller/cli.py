@@ -181,32 +181,37 @@ def skill_install(folders: tuple[Path, ...], force: bool, as_json: bool) -> None
 @click.option("--algorithm", help="islands (or openevolve: the same), or puct.")
 @click.option("--yes", is_flag=True, help="Begin without asking.")
 @click.option("--detach", is_flag=True, help="Return at once and leave the controller running.")
+@click.option("--quiet", is_flag=True, help="Show nothing but errors and, at the end, the result.")
 @_JSON
 def run(
     path: Path,
     total_budget: str | None,
     concurrency: int | None,
     algorithm: str | None,
-    yes: bool,
-    detach: bool,
     as_json: bool,
+    **how: bool,
 ) -> None:
     """Start a run, or go on with one that was interrupted."""
     from lae_controller import begin, config, session
+    from lae_controller.views import live
 
     settings = config.load(path, algorithm=algorithm)
     settings = begin.override(settings, total_budget, concurrency)
-    begin.confirm(settings, yes=yes, say=_say)
-    if detach:
+    yes, quiet = how["yes"], how["quiet"]
+    begin.confirm(settings, yes=yes, say=live.silent if quiet and yes else _say)
+    if how["detach"]:
         log = begin.detach(settings, sys.argv[1:])
         _print({"log": str(log)}, str(log), as_json=as_json)
         return
     try:
-        stop, text = session.run_search(settings, _say)
+        watched = live.screen(settings.metric, settings.direction.value, _say, quiet=quiet)
+        with watched as screen:
+            stop, text = session.run_search(settings, screen.say, screen)
     except KeyboardInterrupt:
         _say(f"lae: interrupted; the state is saved. `lae run {path}` goes on from there")
         sys.exit(130)
-    _say(f"lae: {stop.sentence}")
+    if not quiet:
+        _say(f"lae: {stop.sentence}")
     value = {"stop": stop.reason, **_status(path)}
     _print(value, text, as_json=as_json)
 

@@ -36,6 +36,7 @@ class Controller:
         self.steps = Steps(parts)
         self.executor = parts.executor
         self._observe = parts.observe
+        self._on_tick = parts.on_tick
         self._shown = len(self.state.rows)
         self._has_shown = False
         self.budget = Budget(self.settings, self.steps.baseline, self.steps.plan.smoke_charge)
@@ -146,7 +147,7 @@ class Controller:
 
     def _pipeline(self) -> Pipeline:
         in_order = self.settings.evolution.schedule == "generational"
-        return Pipeline(self.steps, self.executor, self._mutators, in_order=in_order)
+        return Pipeline(self.steps, self.executor, self._mutators, self._on_tick, in_order=in_order)
 
     # -- async: a free slot is refilled at once ----------------------------------------------------
 

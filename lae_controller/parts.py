@@ -25,14 +25,36 @@ class Core:
 
 
 @dataclass(frozen=True, slots=True)
+class UnderWay:
+    """What a controller is waiting for at one moment.
+
+    Attributes:
+        running: attempts that hold a slot (see ``Executor.running``).
+        proposing, ready: how many children wait for their Mutator, and for a slot.
+        elapsed: active seconds of the run, over all sessions.
+    """
+
+    running: tuple[str, ...]
+    proposing: int
+    ready: int
+    elapsed: float
+
+
+def unseen(_now: UnderWay) -> None:
+    """Take no notice of what is under way."""
+
+
+@dataclass(frozen=True, slots=True)
 class Parts(Core):
     """The parts of one controller (see ``build``).
 
     Attributes:
         observe: called after every generation: leaderboard, status line.
         say: takes remarks for people.
+        on_tick: called several times a second, in the controller's thread.
     """
 
     executor: Executor
     observe: Callable[[RunState], None]
     say: Callable[[str], None]
+    on_tick: Callable[[UnderWay], None] = unseen

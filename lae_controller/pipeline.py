@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, replace
 
@@ -16,6 +16,7 @@ from lae_controller.errors import PrerequisiteError
 from lae_controller.executors import Executor
 from lae_controller.inflight import InFlight, Pending
 from lae_controller.mutators import MENDING
+from lae_controller.parts import UnderWay
 from lae_controller.program import Evaluation, Reason, Status, Usage
 from lae_controller.purse import Purse
 from lae_controller.results import Result
@@ -69,12 +70,21 @@ class Pipeline:
     Args:
         in_order: whether children are frozen in the order in which they were added, so that of two
             equal programs always the earlier counts; else each as soon as it is proposed.
+        on_tick: told what is under way, whenever ``finished`` looks.
     """
 
     def __init__(
-        self, steps: Steps, executor: Executor, mutators: ThreadPoolExecutor, *, in_order: bool
+        self,
+        steps: Steps,
+        executor: Executor,
+        mutators: ThreadPoolExecutor,
+        on_tick: Callable[[UnderWay], None],
+        *,
+        in_order: bool,
     ) -> None:
         self._steps = steps
+        self._executor = executor
+        self._on_tick = on_tick
         self._mutators = mutators
         self._in_order = in_order
         settings = steps.settings.mutator
@@ -131,6 +141,7 @@ class Pipeline:
         """
         self._freeze_proposed()
         self._submit(slots)
+        self._on_tick(self._under_way())
         if self.flight:
             for pending, evaluation in self.flight.ended(self._tick()):
                 if pending.repeat is not None:
@@ -141,6 +152,10 @@ class Pipeline:
             self._wait_for_proposals()
         while self._finished:
             yield self._finished.popleft()
+
+    def _under_way(self) -> UnderWay:
+        running = self._executor.running()
+        return UnderWay(running, self.proposing, self.ready, self._steps.elapsed())
 
     # -- mutate ------------------------------------------------------------------------------
 

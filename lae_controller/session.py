@@ -27,6 +27,7 @@ from lae_controller.resume import archive_rows, load_state
 from lae_controller.sandbox.launch import Lifelines
 from lae_controller.state import RunState
 from lae_controller.views.leaderboard import leaderboard, status_line, synthesis
+from lae_controller.views.live import PlainLines, Screen
 from lae_controller.views.summary import summarise
 
 Say = Callable[[str], None]
@@ -38,8 +39,13 @@ NO_EFFECT = (
 )
 
 
-def run_search(settings: Settings, say: Say) -> tuple[Stop, str]:
+def run_search(settings: Settings, say: Say, screen: Screen | None = None) -> tuple[Stop, str]:
     """Start or resume a run and see it to its end; returns why it ended and the synthesis.
+
+    Args:
+        settings: of the run.
+        say: takes remarks for people.
+        screen: shows how it goes on; None for a status line each generation.
 
     Raises:
         LockedError: if another controller works on this sandbox.
@@ -47,6 +53,7 @@ def run_search(settings: Settings, say: Say) -> tuple[Stop, str]:
         KeyboardInterrupt: after everything that ran was ended and the state is saved.
         LaeError: whatever else its reader can mend.
     """
+    screen = screen or PlainLines(say)
     with ControllerLock(settings.lae_dir), stop_signals():
         check_key(settings.mutator, os.environ)
         check_cost_limit(settings.mutator)
@@ -56,8 +63,10 @@ def run_search(settings: Settings, say: Say) -> tuple[Stop, str]:
         try:
             prepared = build.prepared_run(settings, lifelines, say)
             refuse_ineffective(settings, prepared)
-            views = observer(settings, prepared, say)
-            controller = Controller(build.parts(settings, prepared, lifelines, views, say))
+            views = observer(settings, prepared, screen.status)
+            parts = build.parts(settings, prepared, lifelines, views, say, screen.tick)
+            screen.watch(parts)
+            controller = Controller(parts)
             try:
                 stop = controller.run()
             finally:

@@ -7,6 +7,7 @@ those that the driver lists and the environment shows (see ``accelerators``).
 from __future__ import annotations
 
 import os
+import platform
 import shutil
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
@@ -21,6 +22,7 @@ __all__ = [
     "Hardware",
     "Nvml",
     "derive_concurrency",
+    "note",
     "probe",
     "render",
     "to_json",
@@ -128,6 +130,15 @@ def derive_concurrency(hardware: Hardware) -> Concurrency:
 def to_json(hardware: Hardware) -> dict[str, object]:
     """Return ``hardware`` as JSON types, under the names of its attributes."""
     return {**asdict(hardware), "accelerators": [asdict(slot) for slot in hardware.accelerators]}
+
+
+def note(hardware: Hardware) -> dict[str, object]:
+    """Return what a run keeps of the machine it ran on: for its report, nothing reads it else."""
+    return {
+        **to_json(hardware),
+        "system": platform.platform(terse=True),
+        "arch": platform.machine(),
+    }
 
 
 def render(hardware: Hardware, concurrency: Concurrency) -> str:

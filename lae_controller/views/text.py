@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from lae_controller.ledger import complexity_text
-from lae_controller.program import Cell, Elite
+from lae_controller.program import Cell, Elite, Usage
 
 _SHADES = "123456789"
 
@@ -13,6 +13,11 @@ _SHADES = "123456789"
 def short(value: float | None) -> str:
     """Write a metric with the digits that matter; ``-`` for none."""
     return "-" if value is None else f"{value:.6g}"
+
+
+def printable(text: str) -> str:
+    """Return the text without what would steer a terminal, such as an escape sequence."""
+    return "".join(char if char.isprintable() else " " for char in text)
 
 
 def signed(value: float) -> str:
@@ -25,6 +30,32 @@ def seconds_text(seconds: float) -> str:
     if seconds < 120:
         return f"{seconds:.0f} s" if seconds >= 10 else f"{seconds:.1f} s"
     return f"{seconds / 60:.1f} min" if seconds < 7200 else f"{seconds / 3600:.1f} h"
+
+
+def usage_text(usage: Usage, limit: float | None) -> str:
+    """Return tokens and money in words; empty if no model was asked."""
+    if not usage.calls:
+        return ""
+    sent = usage.input_tokens + usage.cache_read_tokens + usage.cache_write_tokens
+    most = f" of at most {limit:g}" if limit is not None else ""
+    cost = f"; {usage.cost_usd or 0.0:.2f}{most} USD" if usage.cost_usd or limit else ""
+    return f"{count_text(sent)} tokens in, {count_text(usage.output_tokens)} out{cost}"
+
+
+def count_text(count: float) -> str:
+    """Write a count with three digits: ``812``, ``12.4k``, ``3.1M``."""
+    for factor, suffix in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
+        if count >= factor:
+            return f"{count / factor:.3g}{suffix}"
+    return f"{count:.0f}"
+
+
+def clock(seconds: float) -> str:
+    """Write a duration as a clock shows it: ``0:42``, ``12:05``, ``3:00:12``."""
+    whole = max(0, int(seconds))
+    hours, minutes = divmod(whole // 60, 60)
+    head = f"{hours}:{minutes:02d}" if hours else f"{minutes}"
+    return f"{head}:{whole % 60:02d}"
 
 
 def where_text(elite: Elite) -> str:
