@@ -63,7 +63,7 @@ HIDINGS = {
 
 QUICK = (("timeout", "Ctrl-C", "kill -9 controller", "kill -9 Mutator"), ("env cleared",))
 SETTLE_S = 2.0
-PATIENCE_S = 20.0
+PATIENCE_S = 60.0
 TRIES = 2
 
 # What hides: python -c HIDDEN hiding marker. Its last act is to become `sleep <marker>`.
