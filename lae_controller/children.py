@@ -19,7 +19,7 @@ from lae_controller.change.suspicion import suspicious_change
 from lae_controller.change.syntax import check_syntax
 from lae_controller.codec import encode
 from lae_controller.config import Settings
-from lae_controller.errors import ChildError, DiffError, LedgerError, PrerequisiteError
+from lae_controller.errors import ChildError, ConfigError, DiffError, LedgerError, PrerequisiteError
 from lae_controller.evaluators import Interrupted
 from lae_controller.evaluators.baseline import Prepared
 from lae_controller.evaluators.briefing import scoring_brief
@@ -304,7 +304,10 @@ class Children:
         if before == after:
             raise ChildError(Reason.NO_CHANGE, "the code is the parent's, byte for byte")
         for path, text in after.items():
-            sentence = outside_changed(path, before.get(path, text), text)
+            try:
+                sentence = outside_changed(path, before.get(path, text), text)
+            except ConfigError as error:  # markers that make no block
+                raise ChildError(Reason.SYNTAX, str(error)) from None
             if sentence is not None:
                 raise ChildError(Reason.OUT_OF_BOUNDS, sentence)
         check_syntax(before, after)

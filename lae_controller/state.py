@@ -286,7 +286,7 @@ class RunState:
         )
         if len(record.repeats) > 1:
             self.repeats[record.child_id] = record.repeats
-        if record.digest is not None:
+        if record.digest is not None and record.reason is not Reason.DUPLICATE:
             self.known.setdefault(record.digest, record.child_id)
         self.rows.append(_row(record, placement))
         if record.tier:
