@@ -7,7 +7,9 @@ from lae_controller.change.identifiers import setting
 from lae_controller.change.intervention import classify, kinds_in
 from lae_controller.program import Files, Intervention, one_line
 
-_LONGEST = 120  # characters of changed lines that a summary quotes
+_SHOWN = 3  # changed lines that a summary quotes
+_LONGEST = 140  # characters of one
+_BLANK = "nothing but blank lines"
 
 
 def _gone_and_come(before: Files, after: Files) -> tuple[list[str], list[str]]:
@@ -35,7 +37,7 @@ def kind_of(before: Files, after: Files, stated: Intervention | None) -> Interve
 def describe(before: Files, after: Files) -> str:
     """Return one line on a change that its maker did not sum up: its first lines."""
     gone, came = _gone_and_come(before, after)
-    shown = f"{gone[0]} -> {came[0]}" if gone and came else f"with {came[0]}" if came else ""
-    shown = shown or f"without {gone[0]}"
-    more = max(len(gone), len(came)) - 1
-    return one_line(f"{one_line(shown, _LONGEST)} and {more} more lines" if more else shown)
+    old, new = " / ".join(gone[:_SHOWN]), " / ".join(came[:_SHOWN])
+    if gone and came:
+        return one_line(f"{old} -> {new}", _LONGEST)
+    return one_line(f"with {new}" if came else f"without {old}" if gone else _BLANK, _LONGEST)

@@ -36,7 +36,9 @@ def test_the_changed_lines_tell_the_kind(
         ("a = 1\nb = 2\n", "a = 3\nb = 2\n", "a = 1 -> a = 3"),
         ("a = 1\n", "a = 1\nb = f(1, 2)\n", "with b = f(1; 2)"),
         ("a = 1\nb = 2\n", "a = 1\n", "without b = 2"),
-        ("a\n", "b\nc\nd\ne\n", "a -> b and 3 more lines"),
+        ("a = 1\n", "a = 1\n\n", "nothing but blank lines"),
+        ("a\n", f"{'x' * 200}\n", f"a -> {'x' * 134}…"),
+        ("a\n", "b\nc\nd\ne\n", "a -> b / c / d"),
     ],
 )
 def test_a_change_is_described_by_its_lines(before: str, after: str, line: str) -> None:
