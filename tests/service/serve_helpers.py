@@ -165,10 +165,11 @@ class QuickEngine(Engine):
 
 
 @contextmanager
-def running_service(folder: Path, **settings: Any) -> Iterator[Service]:
+def running_service(
+    folder: Path, engine: type[Engine] = QuickEngine, **settings: Any
+) -> Iterator[Service]:
     """Yield a service in ``folder``; closed at the end."""
-    given = ServeSettings(folder, **settings)
-    service = Service(given, lambda _: None, engine=QuickEngine)
+    service = Service(ServeSettings(folder, **settings), lambda _: None, engine=engine)
     try:
         yield service
     finally:

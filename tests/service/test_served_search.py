@@ -11,13 +11,19 @@ from typing import Any
 import pytest
 from serve_helpers import SESSION, a_config, a_program, running_service
 
+from lae_controller.config import Settings
 from lae_controller.errors import LedgerError, LockedError
+from lae_controller.evaluators.baseline import Prepared
+from lae_controller.program import Intervention
 from lae_controller.service import engine
 from lae_controller.service.api_errors import ApiError, Code
 from lae_controller.service.content import read_content
+from lae_controller.service.engine import Engine
 from lae_controller.service.evaluations import Insight, Scored
 from lae_controller.service.names import Child
+from lae_controller.service.served import ServedChildren
 from lae_controller.service.states import ExperimentState
+from lae_controller.task import Mutation
 
 
 def begun(service: Any, score: float | None = 0.5, **run: Any) -> Any:
@@ -157,6 +163,36 @@ def _one(served: Any) -> list[Any]:
     held: list[Any] = []
     eventually(lambda: held.extend(served.experiment.acquire(1)[0]) or held)
     return held
+
+
+class Stubborn(ServedChildren):
+    """Children that propose one and the same change twice before they think of another."""
+
+    def mutate(self, child_id: str) -> Mutation:
+        rate = 0.75 if child_id in ("g1-i0-a0", "g1-i1-a1") else 0.875
+        text = f"<<<<<<< SEARCH\nRATE = 0.5\n=======\nRATE = {rate}\n>>>>>>> REPLACE\n"
+        return Mutation(text, f"rate {rate}", Intervention.OPTIMISER, "-")
+
+
+class StubbornEngine(Engine):
+    def _children(self, settings: Settings, prepared: Prepared) -> ServedChildren:
+        return Stubborn(self._experiment, self._catalogue, settings, prepared, self._lifelines)
+
+
+def test_a_program_that_is_proposed_again_while_it_is_out_keeps_its_score(tmp_path: Path) -> None:
+    with running_service(tmp_path, engine=StubbornEngine) as service:
+        served = begun(service, maxPrograms=3, concurrency=2)
+        done = work(served)
+        assert len(done) == 2
+        lae = served.folder / "lae"
+        eventually(lambda: {row[3] for row in history(lae)} >= set(done))
+        told = {row[3]: row[5:7] for row in history(lae) if row[0] != "0"}
+        assert sorted(told[child] for child in done) == [
+            ["2.25", "evaluated"],
+            ["2.5", "evaluated"],
+        ]
+        (twin,) = set(told) - set(done)
+        assert told[twin] == ["-", "crash"]
 
 
 def test_a_program_that_cannot_be_mutated_further_completes(
