@@ -13,6 +13,7 @@ import click
 
 from lae_controller import __version__
 from lae_controller.errors import ConfigError, LaeError
+from lae_controller.report_command import report
 from lae_controller.service.commands import COMMANDS
 
 if TYPE_CHECKING:
@@ -193,24 +194,23 @@ def run(
 ) -> None:
     """Start a run, or go on with one that was interrupted."""
     from lae_controller import begin, config, session
-    from lae_controller.views import live
+    from lae_controller.views.live import screen_for, silent
 
     settings = config.load(path, algorithm=algorithm)
     settings = begin.override(settings, total_budget, concurrency)
     yes, quiet = how["yes"], how["quiet"]
-    begin.confirm(settings, yes=yes, say=live.silent if quiet and yes else _say)
+    begin.confirm(settings, yes=yes, say=silent if quiet and yes else _say)
     if how["detach"]:
         log = begin.detach(settings, sys.argv[1:])
         _print({"log": str(log)}, str(log), as_json=as_json)
         return
     try:
-        watched = live.screen(settings.metric, settings.direction.value, _say, quiet=quiet)
-        with watched as screen:
+        with screen_for(f"{settings.metric}, {settings.direction.value}", _say, quiet) as screen:
             stop, text = session.run_search(settings, screen.say, screen)
     except KeyboardInterrupt:
         _say(f"lae: interrupted; the state is saved. `lae run {path}` goes on from there")
         sys.exit(130)
-    if not quiet:
+    if not quiet or stop.reason != "budget":
         _say(f"lae: {stop.sentence}")
     value = {"stop": stop.reason, **_status(path)}
     _print(value, text, as_json=as_json)
@@ -416,5 +416,5 @@ def _status(path: Path) -> dict[str, Any]:
     return inspect.status(_view(path))
 
 
-for _command in COMMANDS:
+for _command in (report, *COMMANDS):
     cli.add_command(_command)

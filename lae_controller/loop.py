@@ -147,7 +147,8 @@ class Controller:
 
     def _pipeline(self) -> Pipeline:
         in_order = self.settings.evolution.schedule == "generational"
-        return Pipeline(self.steps, self.executor, self._mutators, self._on_tick, in_order=in_order)
+        parts = (self.steps, self.executor, self._mutators)
+        return Pipeline(*parts, in_order=in_order, on_tick=self._on_tick)
 
     # -- async: a free slot is refilled at once ----------------------------------------------------
 

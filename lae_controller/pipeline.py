@@ -16,7 +16,7 @@ from lae_controller.errors import PrerequisiteError
 from lae_controller.executors import Executor
 from lae_controller.inflight import InFlight, Pending
 from lae_controller.mutators import MENDING
-from lae_controller.parts import UnderWay
+from lae_controller.parts import UnderWay, unseen
 from lae_controller.program import Evaluation, Reason, Status, Usage
 from lae_controller.purse import Purse
 from lae_controller.results import Result
@@ -78,9 +78,9 @@ class Pipeline:
         steps: Steps,
         executor: Executor,
         mutators: ThreadPoolExecutor,
-        on_tick: Callable[[UnderWay], None],
         *,
         in_order: bool,
+        on_tick: Callable[[UnderWay], None] = unseen,
     ) -> None:
         self._steps = steps
         self._executor = executor

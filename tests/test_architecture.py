@@ -71,6 +71,7 @@ LAYERS = {
     "hosted": 5,
     "api": 5,
     "service": 6,
+    "report_command": 6,
     "cli": 6,
     "__main__": 6,
     "__init__": 5,  # the package offers the API; nothing inside imports it from there

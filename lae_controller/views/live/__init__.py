@@ -66,12 +66,11 @@ def silent(_text: str) -> None:
     """Say nothing."""
 
 
-def screen(metric: str, direction: str, say: Say, *, quiet: bool) -> Screen:
-    """Return what fits where stderr goes.
+def screen_for(title: str, say: Say, quiet: bool) -> Screen:
+    """Return what fits where stderr goes: a live picture in a terminal, else plain lines.
 
     Args:
-        metric: its name, for the title.
-        direction: ``maximize`` or ``minimize``.
+        title: of the picture.
         say: takes plain lines.
         quiet: whether nothing is to be shown at all.
     """
@@ -86,4 +85,4 @@ def screen(metric: str, direction: str, say: Say, *, quiet: bool) -> Screen:
         return PlainLines(say)
     from lae_controller.views.live.terminal import LiveTerminal
 
-    return LiveTerminal(console, f"{metric}, {direction}")
+    return LiveTerminal(console, title)

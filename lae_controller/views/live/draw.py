@@ -19,7 +19,7 @@ _TALL = 28
 """From so many lines on there is room for what only explains."""
 
 _LABEL = 9
-_RIGHT = 24
+_LEFT, _RIGHT = 70, 24
 
 _LONG_S = 5.0
 """What is expected to be shorter than this is over before it is read."""
@@ -134,7 +134,7 @@ def _beside(left: list[Text], right: list[Text], width: int) -> list[RenderableT
     if not right:
         return list(left)
     grid = Table.grid(padding=0)
-    grid.add_column(width=width - _RIGHT, no_wrap=True)
+    grid.add_column(width=min(width - _RIGHT, _LEFT), no_wrap=True)
     grid.add_column(width=_RIGHT, no_wrap=True)
     for row in range(max(len(left), len(right))):
         grid.add_row(

@@ -9,6 +9,7 @@ from typing import Any
 
 from lae_controller.config import Settings
 from lae_controller.evaluators.baseline import Baseline
+from lae_controller.evaluators.heldout import parted
 from lae_controller.files import read_json
 from lae_controller.lock import is_held
 from lae_controller.program import Direction
@@ -41,6 +42,19 @@ class Standing:
 
     word: str
     sentence: str
+
+
+@dataclass(frozen=True, slots=True)
+class HeldOut:
+    """What was searched on beside what was held out, each as (baseline, best).
+
+    Attributes:
+        remark: what is wrong; empty if nothing is.
+    """
+
+    search: tuple[float, float]
+    test: tuple[float | None, float | None]
+    remark: str
 
 
 def standing(settings: Settings, history: History) -> Standing:
@@ -116,6 +130,18 @@ def headline(summary: Summary, baseline: Baseline, settings: Settings) -> list[s
         f"Its program lies in {place}; `lae export {best.elite.child_id} -o best.patch` writes it "
         "for `git apply`.",
     ]
+
+
+def held_out(summary: Summary, baseline: Baseline, settings: Settings) -> HeldOut | None:
+    """Return search metric and held-out test side by side; None if there was no test."""
+    if summary.tested is None or summary.best is None:
+        return None
+    (before, after), trouble = summary.tested
+    search = (baseline.metric, summary.best.elite.metric)
+    if before is None or after is None:
+        return HeldOut(search, (before, after), f"The test could not be read: {trouble}.")
+    sentence = parted(search, (before, after), settings.direction)
+    return HeldOut(search, (before, after), f"Warning: {sentence}." if sentence else "")
 
 
 def _all_failed(summary: Summary) -> list[str]:
@@ -201,7 +227,7 @@ def settings_table(settings: Settings, baseline: Baseline, summary: Summary) -> 
     )
     found = [
         ("metric", f"{settings.metric}, {settings.direction.value}"),
-        ("run_cmd", settings.run_cmd),
+        ("scored by", settings.objective),
         ("editable files", ", ".join(baseline.editable)),
         ("budget of a full run", f"{number_text(settings.budget)} {settings.budget_unit}"),
         ("budget of a smoke run", smoke),
@@ -218,7 +244,7 @@ def settings_table(settings: Settings, baseline: Baseline, summary: Summary) -> 
         ("protected", ", ".join(settings.protected)),
         ("environment", f"{', '.join(settings.env)} (values not shown)" if settings.env else ""),
         ("isolation", ", ".join(f"{tier} ({count} children)" for tier, count in summary.tiers)),
-        ("check", "a refusal was overruled with --force" if summary.forced else ""),
+        ("overruled with --force", ", ".join(summary.forced)),
     ]
     return [(name, text) for name, text in found if text]
 

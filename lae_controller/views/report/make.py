@@ -102,6 +102,7 @@ def content(core: Core, history: History, now: str) -> dict[str, Any]:
         "now": now,
         "standing": facts.standing(settings, history),
         "headline": facts.headline(summary, baseline, settings),
+        "held_out": facts.held_out(summary, baseline, settings),
         "cards": facts.cards(summary, baseline, settings, history),
         "figures": figures,
         "maps": [figure for figure in figures if figure.key.startswith("map-")],
