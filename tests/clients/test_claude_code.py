@@ -65,14 +65,14 @@ def best_of(seen: list[str]) -> Say:
 
 def test_it_loads_the_skill_resolves_the_bindings_and_runs_the_controller(stage: Stage) -> None:
     before = {p.name: p.read_bytes() for p in stage.project.iterdir() if p.is_file()}
-    setting = "--set editable_files=model.py,config.yaml --set total_budget=8 --set smoke_budget=2"
+    setting = "--set editable_files=model.py,config.yaml --set total_budget=13 --set smoke_budget=2"
     script = [
         call("Skill", skill="alpha-evolve"),
         bash("lae probe --json"),
         bash("lae init ."),
         bash(f"lae init . {setting} --yes"),
         bash("lae check ."),
-        bash("lae run . --yes --total-budget 8"),
+        bash("lae run . --yes --total-budget 13"),
         bash("lae best . --json"),
         best_of,
     ]
@@ -164,7 +164,7 @@ def test_three_children_go_through_ask_evaluate_tell_with_agents_side_by_side(
     stage: Stage,
 ) -> None:
     before = {p.name: p.read_bytes() for p in stage.project.iterdir() if p.is_file()}
-    setting = "--set editable_files=model.py,config.yaml --set total_budget=12"
+    setting = "--set editable_files=model.py,config.yaml --set total_budget=17"
     script: Script = [
         call("Skill", skill="alpha-evolve"),
         bash(f"lae init . {setting} --yes"),
@@ -238,7 +238,7 @@ PROPOSER: Script = [
 @pytest.mark.skipif("agent" not in MUTATORS, reason="no backend that runs agents")
 def test_the_controller_started_by_it_has_it_propose_the_changes(stage: Stage) -> None:
     setting = (
-        "--set editable_files=model.py,config.yaml --set total_budget=8 --set smoke_budget=2 "
+        "--set editable_files=model.py,config.yaml --set total_budget=13 --set smoke_budget=2 "
         "--set mutator.backend=agent --set mutator.command=claude"
     )
     script = [
@@ -266,7 +266,7 @@ def test_the_controller_started_by_it_has_it_propose_the_changes(stage: Stage) -
 
 
 def test_a_detached_run_outlives_the_session_that_began_it(stage: Stage) -> None:
-    setting = "--set editable_files=model.py,config.yaml --set total_budget=8"
+    setting = "--set editable_files=model.py,config.yaml --set total_budget=13"
     script = [
         bash(f"lae init . {setting} --yes"),
         bash("lae run . --yes --detach"),

@@ -13,7 +13,7 @@ from clients.scripted_model import Model, Say, call, scripted_model
 pytestmark = pytest.mark.node
 
 PROMPT = "Please improve this classifier with the alpha-evolve skill. Nobody can answer questions."
-SETTING = "--set editable_files=model.py,config.yaml --set total_budget=8 --set smoke_budget=2"
+SETTING = "--set editable_files=model.py,config.yaml --set total_budget=13 --set smoke_budget=2"
 COMMAND = f"lae init . {SETTING} --yes && lae run . --yes --json && lae best . --json"
 
 
