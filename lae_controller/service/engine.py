@@ -18,7 +18,7 @@ from lae_controller.files import check_free
 from lae_controller.inflight import Pending
 from lae_controller.ledger import Ledger
 from lae_controller.loop import DISK_FLOOR
-from lae_controller.parts import Core, unseen
+from lae_controller.parts import Core
 from lae_controller.program import Reason
 from lae_controller.results import Result
 from lae_controller.resume import load_state
@@ -218,7 +218,7 @@ class Engine:
         executor = ClientExecutor(experiment, made, state, self._now)
         children = self._children(settings, prepared)
         steps = ServedSteps(Core(settings, prepared, state, ledger, children), made)
-        pipeline = ServedPipeline(steps, executor, self._mutators, unseen, in_order=False)
+        pipeline = ServedPipeline(steps, executor, self._mutators, in_order=False)
         return Search(steps, pipeline, executor)
 
     def _children(self, settings: Settings, prepared: Prepared) -> ServedChildren:
