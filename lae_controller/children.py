@@ -26,6 +26,7 @@ from lae_controller.evaluators.briefing import scoring_brief
 from lae_controller.files import make_folder, remove_tree, write_atomic, write_json
 from lae_controller.mutate import read_outcome
 from lae_controller.mutator_pool import MutatorPool
+from lae_controller.niches import empty_regions
 from lae_controller.program import Artifacts, Files, Reason, parse_child_id
 from lae_controller.results import read as read_result
 from lae_controller.sandbox.calls import never_entered
@@ -157,6 +158,7 @@ class Children:
             credits=state.credits(),
             idle=self._idle,
             kinds=state.kinds(),
+            empty_regions=self._empty_regions(island, state),
             run_cmd=settings.run_cmd if settings.scoring.trains else "",
             budget=self._budget_in_words(),
             context=scoring_brief(settings, self._lae / "base"),
@@ -165,6 +167,13 @@ class Children:
             project=str(settings.root),
             isolation=settings.isolation,
         )
+
+    def _empty_regions(self, island: int, state: RunState) -> tuple[str, ...]:
+        """Return where the island's map is empty, while coverage stalls."""
+        if state.search.mode() != "explore":
+            return ()
+        cells = (cell for cell, _ in state.search.elites(island))
+        return empty_regions(cells, self._settings.evolution.num_bins)
 
     def _budget_in_words(self) -> str:
         settings = self._settings

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from lae_controller.evaluators.baseline import BASELINE_ID
-from lae_controller.program import Files, rng_for
+from lae_controller.program import Cell, Files, rng_for
 from lae_controller.search import Search
 from lae_controller.search.diversity import choose_references, concatenate, mean_distance
 
@@ -53,3 +53,20 @@ def diversity(
         references = choose_references(elites, size, rng_for(seed, child_id, "diversity"))
     code = concatenate(files)
     return mean_distance(code, [concatenate(read(reference)) for reference in references])
+
+
+_SIZES = ("small", "middle-sized", "large")
+_KINDS = ("much like the others", "rather unlike the others", "very unlike the others")
+_SHOWN = 4
+
+
+def empty_regions(cells: Iterable[Cell | None], num_bins: int) -> tuple[str, ...]:
+    """Return in words which ninths of a map hold no elite, at most four of them.
+
+    Args:
+        cells: that are held.
+        num_bins: bins per axis.
+    """
+    held = {(c[0] * 3 // num_bins, c[1] * 3 // num_bins) for c in cells if c is not None}
+    empty = [(size, kind) for kind in range(3) for size in range(3) if (size, kind) not in held]
+    return tuple(f"{_SIZES[size]} programs, {_KINDS[kind]}" for size, kind in empty[:_SHOWN])
