@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -13,12 +14,15 @@ import click
 
 from lae_controller import build
 from lae_controller.config import Settings
-from lae_controller.errors import ConfigError
+from lae_controller.errors import ConfigError, PrerequisiteError
 from lae_controller.files import make_folder
+from lae_controller.lock import is_held
 from lae_controller.quantities import TotalBudget, parse_duration
 from lae_controller.sandbox.command import number_text
 
 Say = Callable[[str], None]
+
+_START_S, _TICK_S = 20.0, 0.05
 
 
 def override(settings: Settings, total_budget: str | None, concurrency: int | None) -> Settings:
@@ -90,12 +94,18 @@ def plan(settings: Settings, concurrency: int, reason: str) -> list[str]:
 
 
 def detach(settings: Settings, arguments: list[str]) -> Path:
-    """Start the same command as a process of its own session; returns its log."""
+    """Start the same command as a process of its own session; returns its log.
+
+    Returns when it works on the sandbox, so that ``lae status`` has something to say.
+
+    Raises:
+        ConfigError, PrerequisiteError: if it ended at once, with what it said.
+    """
     make_folder(settings.lae_dir)
     log = settings.lae_dir / "run.log"
     words = [word for word in arguments if word != "--detach"]
     with log.open("ab") as stream:
-        subprocess.Popen(
+        process = subprocess.Popen(
             [sys.executable, "-m", "lae_controller", *words, "--yes"],
             stdin=subprocess.DEVNULL,
             stdout=stream,
@@ -103,4 +113,13 @@ def detach(settings: Settings, arguments: list[str]) -> Path:
             start_new_session=True,
             env=os.environ.copy(),
         )
+    until = time.monotonic() + _START_S
+    while time.monotonic() < until and not is_held(settings.lae_dir):
+        if process.poll() is not None:
+            break
+        time.sleep(_TICK_S)
+    if process.returncode:
+        said = log.read_text("utf-8", "replace").strip().splitlines()
+        kind = ConfigError if process.returncode == ConfigError.exit_code else PrerequisiteError
+        raise kind(said[-1].removeprefix("lae: ") if said else f"exit {process.returncode}")
     return log
