@@ -85,7 +85,7 @@ def test_check_reports_line_by_line_and_its_runs_are_reused(project: Path) -> No
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
     assert found["verdict"] == "ready"
-    names = [item["name"] for item in found["checks"]]
+    names = list(dict.fromkeys(item["name"] for item in found["checks"]))
     expected = "config machine isolation program smoke full budget test noise"
     assert names == [*expected.split(), "a/a", "errors", "damage", "headroom", "estimate"]
     again = lae("check", str(project))
