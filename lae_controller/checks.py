@@ -209,8 +209,10 @@ def _estimate(settings: Settings, baseline: Baseline) -> Check:
     budget = Budget(settings, baseline, plan.smoke_charge)
     total = settings.total_budget
     if total.runs is None:
-        count = (total.seconds or 0.0) / max(budget.child_seconds, 1e-9)
-        return Check("estimate", "ok", f"about {count:.0f} children a slot in {total}")
+        rest = max(0.0, (total.seconds or 0.0) - budget.reserve - baseline.seconds)
+        count = rest / max(budget.child_seconds, 1e-9)
+        text = f"about {count:.0f} children a slot in the {seconds_text(rest)} that are left"
+        return Check("estimate", "ok", f"{text} of {total}")
     concurrency = build.machine(settings).concurrency
     left = total.runs - budget.reserve - baseline.charge
     if left < plan.smoke_charge + 1.0:

@@ -10,6 +10,7 @@ import pytest
 from lae_controller import build, checks, config, session
 from lae_controller.errors import RefusedError
 from lae_controller.probing.findings import Check
+from lae_controller.probing.probe import probed_refusals
 from lae_controller.probing.trials import load_trials
 
 
@@ -51,6 +52,12 @@ def scored(project: Path, body: str, metric: str = "val_acc", direction: str = "
 def charge(project: Path) -> float:
     settings = config.load(project)
     return build.view(settings, silent).prepared.baseline.charge
+
+
+def probed(project: Path) -> list[Check]:
+    """Return what a run would be told that follows on the check."""
+    settings = config.load(project)
+    return probed_refusals(settings, build.view(settings, silent).prepared)
 
 
 @pytest.fixture
@@ -103,6 +110,7 @@ def test_interrupted_it_goes_on_where_it_was_and_with_room_only(counted: Path) -
     with pytest.raises(KeyboardInterrupt):
         checks.run_checks(config.load(counted), force=False, say=interrupt)
     assert (count(counted), charge(counted)) == (5, 3.5)
+    assert probed(counted) == []
     assert "leaves no room" in checked(counted)["damage"].text
     assert (count(counted), charge(counted)) == (5, 3.75)
 
@@ -114,6 +122,7 @@ def test_a_metric_that_hangs_on_nothing_that_may_change_is_flat_unless_forced(
     sentence = refused(project)
     assert sentence.startswith("damage: the scoring cannot tell good from bad: 7 damaged copies")
     assert "Let editable_files hold what the metric depends on" in sentence
+    assert [check.name for check in probed(project)] == ["damage"]
     assert checked(project, force=True)["damage"].verdict == "note"
     assert checked(project)["damage"].verdict == "note"
     change(project, "loop.run.yaml", "total_budget: 10", f"total_budget: {int(charge(project))}")

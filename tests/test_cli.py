@@ -97,12 +97,16 @@ def test_check_reports_line_by_line_and_its_runs_are_reused(project: Path) -> No
 
 def test_a_budget_without_effect_is_refused_unless_forced(project: Path) -> None:
     (project / "train.py").write_text("print('val_loss: 0.5')\n")
+    text = (project / "loop.run.yaml").read_text()  # with no room for probes
+    (project / "loop.run.yaml").write_text(text.replace("total_budget: 10", "total_budget: 4"))
     assert lae("check", str(project)).returncode == 5
     refused = lae("run", str(project), "--yes")
     assert refused.returncode == 5
     assert "no effect" in refused.stderr
     assert lae("check", str(project), "--force").returncode == 0
-    assert lae("run", str(project), "--yes", "--total-budget", "4").returncode == 0
+    assert lae("run", str(project), "--yes").returncode == 0
+    board = (project / "sandbox/lae/leaderboard.md").read_text()
+    assert "overruled with --force: budget." in board
 
 
 def test_the_run_ends_with_a_synthesis_on_stdout(run: Path) -> None:

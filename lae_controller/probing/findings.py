@@ -254,8 +254,8 @@ def _some(trials: list[Trial]) -> str:
 
 def _failure(trial: Trial) -> str:
     reason = trial.reason.value if trial.reason else "unknown"
-    detail = " ".join(trial.detail.split())
-    return f"{reason}: {detail if len(detail) <= _SHOWN else detail[: _SHOWN - 1] + '…'}"
+    detail = " ".join(trial.detail.split())  # a traceback says what happened at its end
+    return f"{reason}: {detail if len(detail) <= _SHOWN else '…' + detail[1 - _SHOWN :]}"
 
 
 def _spread(noise: Noise) -> str:

@@ -34,7 +34,7 @@ from lae_controller.sandbox.programs import build
 
 Say = Callable[[str], None]
 
-_DETAIL = 500  # characters of a failure that are kept
+_DETAIL = 2000  # characters of a failure that are kept
 
 _PLACE = re.compile(r'File "[^"]+", line \d+|[\w./\\-]+\.[A-Za-z]\w{0,4}(?::|\(|, line )\d+')
 """A file and a line, as Python and most compilers write them."""
@@ -159,19 +159,27 @@ class Probes:
 
     def findings(self) -> Iterator[Check]:
         """Yield the lines of the report."""
-        judged, hindrance = list(self.judged), self.hindrance
+        judged, unsettled = list(self.judged), self.hindrance
+        if self.next is not None and not unsettled:
+            unsettled = "the probes were interrupted; `lae check` goes on with them"
         headroom = [check for check in judged if check.name == "headroom"]
-        if not any(check.name == "a/a" for check in judged) and hindrance:
-            yield Check("a/a", "note", f"no byte-identical copy was run: {hindrance}")
+        if not any(check.name == "a/a" for check in judged) and unsettled:
+            yield Check("a/a", "note", f"no byte-identical copy was run: {unsettled}")
         yield from (check for check in judged if check not in headroom)
-        if self.evidence.trials and not self.is_over:
-            yield from damage_checks(self.evidence, self.settings.metric, hindrance)
+        if self.trials and not self.is_over:
+            yield from damage_checks(self.evidence, self.settings.metric, unsettled)
         yield from headroom
 
 
 def known_probes(settings: Settings, prepared: Prepared, *, goes_on: bool) -> Probes:
     """Return the probes as far as they were run."""
     return Probes(settings, prepared, load_trials(settings), goes_on)
+
+
+def probed_refusals(settings: Settings, prepared: Prepared) -> list[Check]:
+    """Return what the probes of an earlier ``check`` refuse; nothing if there was none."""
+    probes = known_probes(settings, prepared, goes_on=False)
+    return [it for it in probes.findings() if it.verdict == "refused"] if probes.trials else []
 
 
 def run_probes(probes: Probes, evaluator: Evaluator, slot: Slot, say: Say) -> Probes:
