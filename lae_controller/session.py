@@ -22,6 +22,7 @@ from lae_controller.loop import Controller
 from lae_controller.mutators import load_mutator
 from lae_controller.mutators.environment import check_key
 from lae_controller.mutators.prices import check_cost_limit
+from lae_controller.probing.probe import probed_refusals
 from lae_controller.program import Placement
 from lae_controller.resume import archive_rows, load_state
 from lae_controller.sandbox.launch import Lifelines
@@ -109,13 +110,17 @@ def accept(settings: Settings, child_id: str, say: Say) -> Placement:
 
 
 def refuse_ineffective(settings: Settings, prepared: Prepared) -> None:
-    """Refuse a project whose training ignores the budget, unless that was accepted.
+    """Refuse a project that ``check`` refused, or that ignores the budget, unless accepted.
 
     Raises:
         RefusedError: if so.
     """
-    if prepared.baseline.budget_effect is False and not is_forced(settings):
+    if is_forced(settings):
+        return
+    if prepared.baseline.budget_effect is False:
         raise RefusedError(NO_EFFECT)
+    for refused in probed_refusals(settings, prepared):
+        raise RefusedError(f"{refused.name}: {refused.text}")
 
 
 def observer(settings: Settings, prepared: Prepared, say: Say) -> Callable[[RunState], None]:

@@ -142,6 +142,14 @@ def test_at_the_ceiling_there_is_no_headroom(project: Path) -> None:
     assert refused(project).startswith("headroom: val_acc 1 is 0 from 1")
 
 
+def test_a_run_does_not_begin_after_a_refusal(project: Path) -> None:
+    (project / "train.py").write_text("import model\nprint('val_loss: 1.5')\n")
+    checks.run_checks(config.load(project), force=False, say=[].append)
+    with pytest.raises(RefusedError):
+        session.run_search(config.load(project), [].append)
+    assert not (project / "sandbox/lae/history.tsv").exists()
+
+
 def test_an_exception_without_its_place_is_refused(project: Path) -> None:
     body = "".join(f"    {line}\n" for line in (project / "train.py").read_text().splitlines())
     tail = "except RuntimeError as error:\n    sys.exit(f'failed: {error}')\n"
