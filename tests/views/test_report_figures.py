@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -149,7 +150,7 @@ def test_maps_hold_the_elites_and_say_who_they_are(run: Run) -> None:
 
 
 def test_the_union_holds_the_best_of_each_cell(run: Run) -> None:
-    union = best_of_each(run.everywhere)
+    union = best_of_each(run.everywhere, "")
     for placed in run.everywhere:
         assert placed.cell is not None
         assert union[placed.cell].elite.fitness >= placed.elite.fitness
@@ -157,6 +158,14 @@ def test_the_union_holds_the_best_of_each_cell(run: Run) -> None:
         run.everywhere, ground_of(run.history, run.everywhere, run.core.settings, run.best), 4
     )[0].traces[1]
     assert sum(value is not None for values in heat["z"] for value in values) == len(union)
+
+
+def test_the_best_of_the_run_is_shown_whatever_shines_brighter(run: Run) -> None:
+    best = next(it for it in run.everywhere if it.elite.child_id == run.best)
+    brighter = replace(best, elite=replace(best.elite, child_id="g9-i9-a9", fitness=2.0))
+    assert best.cell is not None
+    assert best_of_each([best, brighter], run.best)[best.cell] is best
+    assert best_of_each([best, brighter], "")[best.cell] is brighter
 
 
 def test_the_edges_are_those_of_the_search(run: Run) -> None:

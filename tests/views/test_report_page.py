@@ -123,7 +123,7 @@ def test_screen_readers_are_told_what_a_chart_shows(html: str) -> None:
     charts = [attrs for _, attrs in page.tags if attrs.get("class") == "plot"]
     assert len(charts) == 9
     for attrs in charts:
-        assert attrs["role"] == "img"
+        assert attrs["role"] == "group"
         assert attrs["aria-label"]
     regions = [attrs for _, attrs in page.tags if attrs.get("role") == "region"]
     assert all("aria-label" in attrs or "aria-labelledby" in attrs for attrs in regions)
@@ -219,6 +219,8 @@ TELL = """<script>
   seen.rows = document.querySelectorAll("#listing tbody tr").length;
   seen.first = document.querySelector("#listing tbody td").textContent;
   seen.drawn = document.querySelectorAll(".plot[data-drawn=yes] .main-svg").length;
+  seen.buttons = [...new Set([...document.querySelectorAll(".modebar-btn")]
+    .map((button) => button.dataset.title))];
   seen.theme = document.documentElement.dataset.theme;
   seen.loaded = performance.getEntriesByType("resource").map((entry) => entry.name)
     .filter((name) => !name.startsWith("data:") && !name.startsWith("blob:"));
@@ -252,6 +254,8 @@ def test_a_browser_draws_it_without_an_error_or_a_request(tmp_path: Path, html: 
     assert seen["refused"] == []
     assert seen["loaded"] == []
     assert seen["drawn"] >= 9
+    assert not [title for title in seen["buttons"] if re.search("(?i)share|cloud|edit", title)]
+    assert "Zoom in" in seen["buttons"]
     assert (seen["none"], seen["rows"]) == (0, 50)
     assert seen["theme"] in ("light", "dark")
     data = json.loads(html.split('id="data">')[1].split("</script>", maxsplit=1)[0])

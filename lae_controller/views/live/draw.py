@@ -52,7 +52,7 @@ def _cut(text: str, width: int, style: str = "") -> Text:
 
 def _line(label: str, text: str, width: int, style: str = "") -> Text:
     line = Text(f"{label:<{_LABEL}}", style="dim", no_wrap=True)
-    line.append(text, style=style or "not dim")
+    line.append(text, style=f"{style} not dim".strip())
     line.truncate(width, overflow="ellipsis")
     return line
 

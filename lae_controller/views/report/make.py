@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -84,6 +85,7 @@ def content(core: Core, history: History, now: str) -> dict[str, Any]:
     everywhere = placed_all(settings, state)
     by_id = history.by_id
     best = summary.best.elite.child_id if summary.best else ""
+    fitness = summary.best.elite.fitness if summary.best else math.inf
     kinds = tallies.interventions(by_id, history.bests, settings.direction)
     repeats = repeated(state, baseline.metrics, settings.direction)
     line = line_of(best, by_id)
@@ -106,6 +108,7 @@ def content(core: Core, history: History, now: str) -> dict[str, Any]:
         "cards": facts.cards(summary, baseline, settings, history),
         "figures": figures,
         "maps": [figure for figure in figures if figure.key.startswith("map-")],
+        "outshone": any(it.elite.fitness > fitness for it in everywhere),
         "elites": elites(everywhere)[:_MOST_ELITES],
         "steps": steps_of(core, line, by_id) if len(line) > 1 else [],
         "whole": diff_of(core, best, line[0].record.child_id) if len(line) > 2 else None,

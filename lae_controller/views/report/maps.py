@@ -74,22 +74,31 @@ def maps(everywhere: Sequence[Placed], ground: Ground, islands: int) -> list[Fig
     """Return the map of all islands together, and then one for each if there are several."""
     if any(placed.cell is None for placed in everywhere):
         return [_cloud(everywhere, ground)]
-    found = [_map("map-all", "all islands together", best_of_each(everywhere), ground, 460)]
+    together = best_of_each(everywhere, ground.best)
+    found = [_map("map-all", "all islands together", together, ground, 460)]
     if islands > 1:
         for island in range(islands):
-            mine = best_of_each(placed for placed in everywhere if placed.island == island)
+            alone = (placed for placed in everywhere if placed.island == island)
+            mine = best_of_each(alone, ground.best)
             found.append(_map(f"map-{island}", f"island {island}", mine, ground, 290))
     return found
 
 
-def best_of_each(placed: Iterable[Placed]) -> dict[Cell, Placed]:
-    """Return the best elite of each cell."""
+def best_of_each(placed: Iterable[Placed], best: str) -> dict[Cell, Placed]:
+    """Return the elite of each cell with the best metric; the best of the run wherever it is.
+
+    Args:
+        placed: elites of one island or of several.
+        best: id of the best of the run. On fewer seeds another may seem better.
+    """
+
+    def rank(it: Placed) -> tuple[bool, float]:
+        return it.elite.child_id == best, it.elite.fitness
+
     cells: dict[Cell, Placed] = {}
     for it in placed:
-        if it.cell is not None:
-            known = cells.get(it.cell)
-            if known is None or it.elite.fitness > known.elite.fitness:
-                cells[it.cell] = it
+        if it.cell is not None and (it.cell not in cells or rank(it) > rank(cells[it.cell])):
+            cells[it.cell] = it
     return cells
 
 

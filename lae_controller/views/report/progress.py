@@ -217,12 +217,13 @@ def lineage(line: Sequence[Child], children: Mapping[str, Child], settings: Sett
         for child in families[parent.record.child_id]
         if child.record.child_id not in mine and is_finished(child.record)
     ]
+    others = len(beside)
     beside = sorted(beside, key=lambda it: (not it[1].kept, it[1].number))[:_MOST_SIBLINGS]
     metrics = [child.record.metric or 0.0 for _, child in beside]
     always = [child.record.metric or 0.0 for child in line]
     frame = frame_of(metrics, always) or (0.0, 1.0)
-    others = [_branches(beside, frame), _siblings(beside, frame)] if beside else []
-    traces = [*others, _trunk(line)]
+    around = [_branches(beside, frame), _siblings(beside, frame)] if beside else []
+    traces = [*around, _trunk(line)]
     layout = {
         "xaxis": {"title": {"text": "children told"}, "rangemode": "tozero"},
         "yaxis": {"title": {"text": settings.metric}, "range": list(frame)},
@@ -230,9 +231,10 @@ def lineage(line: Sequence[Child], children: Mapping[str, Child], settings: Sett
     steps = len(line) - 1
     label = (
         f"Lineage of {line[-1].record.child_id}: {steps} change{'s' if steps != 1 else ''} from "
-        f"the baseline; {len(beside)} other finished children of its ancestors beside it."
+        f"the baseline; {others} other finished children of its ancestors beside it."
     )
-    return Figure("lineage", label, traces, layout, height=380)
+    note = f"{len(beside)} of these are drawn." if len(beside) < others else ""
+    return Figure("lineage", label, traces, layout, height=380, note=note)
 
 
 def _trunk(line: Sequence[Child]) -> Trace:

@@ -82,7 +82,8 @@
     const unit = chosen[key];
     if (unit) layout.xaxis = { ...layout.xaxis, title: { text: figure.units[unit], standoff: 8 } };
     const config = { responsive: true, displaylogo: false,
-      modeBarButtonsToRemove: ["select2d", "lasso2d", "autoScale2d"],
+      // Named one by one: plotly's own choice holds a button that sends the chart away.
+      modeBarButtons: [["toImage", "zoom2d", "pan2d", "zoomIn2d", "zoomOut2d", "resetScale2d"]],
       toImageButtonOptions: { filename: "lae-" + key, scale: 2 } };
     drawn.add(place);
     return Plotly.react(place, tracesOf(figure, unit, style), layout, config)
