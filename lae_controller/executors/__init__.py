@@ -23,7 +23,10 @@ class Executor(Protocol):
         ...
 
     def submit(self, job: Job) -> str:
-        """Queue a job; returns its attempt id, ``<child id>.<attempt>``."""
+        """Queue a job; returns its attempt id, which no other job under way has.
+
+        It is ``<child id>.<attempt>``; further runs of a program add the name of their stage.
+        """
         ...
 
     def poll(self, timeout: float) -> tuple[str, ...]:

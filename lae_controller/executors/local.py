@@ -41,6 +41,8 @@ class LocalExecutor:
     def submit(self, job: Job) -> str:
         """Queue a job."""
         attempt = f"{job.child_id}.{job.attempt}"
+        if attempt in self._futures:  # further runs of one program, side by side
+            attempt = f"{attempt}-{job.plan.full.name}"
         future = self._pool.submit(self._work, attempt, job)
         self._futures[attempt] = future
         future.add_done_callback(lambda _: self._ended.put(attempt))
