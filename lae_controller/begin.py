@@ -14,7 +14,7 @@ import click
 
 from lae_controller import build
 from lae_controller.config import Settings
-from lae_controller.errors import ConfigError, PrerequisiteError
+from lae_controller.errors import ConfigError, LaeError, PrerequisiteError
 from lae_controller.files import make_folder
 from lae_controller.lock import is_held
 from lae_controller.quantities import TotalBudget, parse_duration
@@ -119,7 +119,17 @@ def detach(settings: Settings, arguments: list[str]) -> Path:
             break
         time.sleep(_TICK_S)
     if process.returncode:
-        said = log.read_text("utf-8", "replace").strip().splitlines()
-        kind = ConfigError if process.returncode == ConfigError.exit_code else PrerequisiteError
-        raise kind(said[-1].removeprefix("lae: ") if said else f"exit {process.returncode}")
+        raise given_up(log, process.returncode)
     return log
+
+
+def given_up(log: Path, status: int, what: str = "") -> LaeError:
+    """Return why a command of ours that ran apart ended without success: its own last words.
+
+    Args:
+        what: came of it; stands before them.
+    """
+    said = log.read_text("utf-8", "replace").strip().splitlines() if log.exists() else []
+    reason = said[-1].removeprefix("lae: ") if said else f"exit status {status}"
+    kind = ConfigError if status == ConfigError.exit_code else PrerequisiteError
+    return kind(what + reason)

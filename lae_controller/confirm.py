@@ -86,10 +86,12 @@ class Confirm:
     # -- what a child still needs ------------------------------------------------------------
 
     def _needs(self, asked: Asked, result: Result) -> list[Run]:
+        noise = self._steps.state.noise
+        if not noise.is_real and not result.chance:
+            return []  # before the candidate is compared with its island, which takes time
         elite = self._steps.candidate(asked, result)
         if elite is None or asked.parent_id is None:
             return []
-        noise = self._steps.state.noise
         _, island, _ = parse_child_id(asked.child_id)
         rivals = self._steps.state.search.rivals(island, elite)
         if rivals and noise.judge(elite.runs, _runs(rivals[0])) is Verdict.LOSES:

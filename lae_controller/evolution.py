@@ -59,6 +59,11 @@ class EvolutionSettings:
     early_stop: EarlyStopSettings = EarlyStopSettings()
     selection: SelectionShares = SelectionShares()
 
+    @property
+    def in_order(self) -> bool:
+        """Whether children are told in slot order, a generation at a time."""
+        return self.schedule == "generational"
+
 
 def evolution_settings(**values: Any) -> EvolutionSettings:
     """Return the section as typed settings, given its keys as the schema allows them."""

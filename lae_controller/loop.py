@@ -52,8 +52,8 @@ class Controller:
         self.steps.begin()
         self._carry_out(self._variants())
         self._show()
-        schedule = self.settings.evolution.schedule
-        stop = self._generational() if schedule == "generational" else self._async()
+        in_order = self.settings.evolution.in_order
+        stop = self._generational() if in_order else self._async()
         if stop.reason != "asked":
             self._claiming.run(self._pipeline(), self._concurrency.slots)
             self._claiming.held_out(self._pipeline(), self._concurrency.slots)
@@ -110,7 +110,7 @@ class Controller:
 
     def _carry_out(self, generation: list[Asked]) -> None:
         """Mutate and evaluate children side by side, then tell them in slot order."""
-        outcomes = {result.child_id: result for result in self.steps.on_disk(generation)}
+        outcomes = self.steps.on_disk(generation)
         missing = [asked for asked in generation if asked.child_id not in outcomes]
         pipeline = self._pipeline()
         pipeline.claimed.update(claimed_by(outcomes.values()))
@@ -146,7 +146,7 @@ class Controller:
             pipeline.repeat(pending)
 
     def _pipeline(self) -> Pipeline:
-        in_order = self.settings.evolution.schedule == "generational"
+        in_order = self.settings.evolution.in_order
         parts = (self.steps, self.executor, self._mutators)
         return Pipeline(*parts, in_order=in_order, on_tick=self._on_tick)
 
@@ -174,7 +174,7 @@ class Controller:
     def _take_up(self, pipeline: Pipeline, confirm: Confirm) -> None:
         """Go on with children of an earlier session: tell what is finished, redo the rest."""
         left = list(self.state.asked.values())
-        outcomes = {result.child_id: result for result in self.steps.on_disk(left)}
+        outcomes = self.steps.on_disk(left)
         for asked in left:
             if asked.child_id in outcomes:
                 confirm.add(asked, outcomes[asked.child_id])
@@ -239,14 +239,14 @@ class Controller:
 
     def _further(self) -> tuple[list[Asked], Stop | None]:
         """Ask for the next children that the schedule allows at this time, if any."""
-        generational = self.settings.evolution.schedule == "generational"
-        if generational and self.state.asked:
+        in_order = self.settings.evolution.in_order
+        if in_order and self.state.asked:
             return [], None
         stop = self._stop()
         if stop is not None:
             return [], stop
         before = set(self.state.asked)
-        if generational:
+        if in_order:
             self._ask_more()
         elif len(before) < self.budget.room(self.state, self.steps.elapsed()):
             self._ask_one()
@@ -257,9 +257,9 @@ class Controller:
 
         A generation that is not complete is not told yet.
         """
-        generational = self.settings.evolution.schedule == "generational"
-        due = list(self.state.asked.values()) if generational else [self.state.asked[child]]
-        outcomes = {result.child_id: result for result in self.steps.on_disk(due)}
+        in_order = self.settings.evolution.in_order
+        due = list(self.state.asked.values()) if in_order else [self.state.asked[child]]
+        outcomes = self.steps.on_disk(due)
         if len(outcomes) < len(due):
             return
         for asked in due:

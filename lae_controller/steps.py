@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import time
 from collections import ChainMap
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 
@@ -17,7 +17,7 @@ from lae_controller.errors import ChildError
 from lae_controller.evaluators.baseline import BASELINE_ID
 from lae_controller.evaluators.cascade import Job, Plan
 from lae_controller.evaluators.early_stop import EarlyStop, early_stop_for
-from lae_controller.evaluators.heldout import TEST_STAGE, test_stage
+from lae_controller.evaluators.heldout import TEST_STAGE, held_out_stage
 from lae_controller.inflight import Pending, Repeat, held_back
 from lae_controller.niches import PARAMS_ASSUMED, complexity, diversity
 from lae_controller.parts import Core
@@ -210,7 +210,7 @@ class Steps:
         """Return the plan of one more full run."""
         full = self.plan.full
         if repeat.name == TEST_STAGE:
-            return replace(self.plan, smoke=None, full=test_stage(full))
+            return replace(self.plan, smoke=None, full=held_out_stage(full))
         stage = replace(full, name=repeat.name, seed=full.seed + repeat.offset)
         return replace(self.plan, smoke=None, full=stage)
 
@@ -277,12 +277,10 @@ class Steps:
         results.write(self.settings.lae_dir, result)
         return result
 
-    def on_disk(self, wanted: Iterable[Asked]) -> Iterator[Result]:
-        """Yield finished children that were not told before a crash, or by another process."""
-        for asked in wanted:
-            result = results.read(self.settings.lae_dir, asked.child_id)
-            if result is not None:
-                yield result
+    def on_disk(self, wanted: Iterable[Asked]) -> dict[str, Result]:
+        """Return, by id, what was finished and not told before a crash, or by another process."""
+        found = (results.read(self.settings.lae_dir, asked.child_id) for asked in wanted)
+        return {result.child_id: result for result in found if result is not None}
 
     def candidate(self, asked: Asked, result: Result) -> Elite | None:
         """Return what a finished child would be in the archive; None if it cannot be placed."""

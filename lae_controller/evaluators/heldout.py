@@ -8,8 +8,7 @@ from pathlib import Path
 
 from lae_controller.config import Settings
 from lae_controller.errors import ConfigError
-from lae_controller.evaluators import Evaluator, Measurement, Stage
-from lae_controller.machine.slots import Slot
+from lae_controller.evaluators import Stage
 from lae_controller.program import Direction
 
 TEST_STAGE = "test"
@@ -23,22 +22,12 @@ def has_test(settings: Settings) -> bool:
     return not settings.scoring.trains or settings.scoring.test_cmd is not None
 
 
-def measure_test(
-    evaluator: Evaluator, program: Path, digest: str, folder: Path, full: Stage, slot: Slot
-) -> Measurement:
-    """Measure a program on what was held out.
+def held_out_stage(full: Stage) -> Stage:
+    """Return the stage of the held-out test, given the one by which children are ranked.
 
     Args:
-        full: how children are measured in full; budget, seed and time limit are taken from it.
-
-    Raises:
-        Interrupted, PrerequisiteError: as ``Evaluator.measure``.
+        full: budget, seed and time limit are taken from it.
     """
-    return evaluator.measure(program, digest, folder, test_stage(full), slot)
-
-
-def test_stage(full: Stage) -> Stage:
-    """Return the stage of the held-out test, given the one by which children are ranked."""
     return replace(
         full, name=TEST_STAGE, max_step=None, max_lines=None, calls=False, time_share=None
     )

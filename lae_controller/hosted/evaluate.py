@@ -7,13 +7,15 @@ import sys
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from filelock import FileLock, Timeout
 
 from lae_controller import build, results
+from lae_controller.begin import given_up
 from lae_controller.config import Settings
-from lae_controller.errors import ConfigError, LaeError, PrerequisiteError
+from lae_controller.errors import ConfigError
 from lae_controller.evaluators.cascade import evaluate as run_cascade
 from lae_controller.executors.local import LocalExecutor
 from lae_controller.files import make_folder, read_json, write_json
@@ -71,7 +73,8 @@ def evaluate(
             result = results.read(settings.lae_dir, child_id)
             if result is not None:
                 break
-            raise _given_up(folder, status)
+            trouble = f"{child_id}: it could not be evaluated: "
+            raise given_up(folder / "evaluate.log", status, trouble)
         if worker is None and not is_evaluating(settings.lae_dir, child_id):
             worker = _start(settings, child_id, folder, proposal)
         if until is not None and time.monotonic() >= until:
@@ -142,7 +145,6 @@ def _with_earlier(folder: Path, evaluation: Evaluation) -> Evaluation:
 def _start(settings: Settings, child_id: str, folder: Path, proposal: Mutation) -> int:
     """Start the evaluating process, which ends only by itself; returns its pid."""
     make_folder(folder)
-    (folder / "evaluate.json").unlink(missing_ok=True)
     write_json(folder / "said.json", [proposal.summary, proposal.intervention.value])
     words = ["evaluate", child_id, "--run", str(settings.path), "--here"]
     log, flags = str(folder / "evaluate.log"), os.O_WRONLY | os.O_CREAT | os.O_APPEND
@@ -163,15 +165,6 @@ def _ended(pid: int) -> int | None:
     """Return the exit status of a process that was started here; None if it still runs."""
     found, status = os.waitpid(pid, os.WNOHANG)
     return os.waitstatus_to_exitcode(status) if found else None
-
-
-def _given_up(folder: Path, status: int) -> LaeError:
-    """Return why the evaluating process ended without a result."""
-    log = folder / "evaluate.log"
-    said = log.read_text("utf-8", "replace").strip().splitlines() if log.exists() else []
-    reason = said[-1].removeprefix("lae: ") if said else f"exit status {status}"
-    kind = ConfigError if status == ConfigError.exit_code else PrerequisiteError
-    return kind(f"{folder.name}: it could not be evaluated: {reason}")
 
 
 def evaluate_here(settings: Settings, child_id: str) -> Result | None:
@@ -211,9 +204,8 @@ def _carry_out(view: Core, asked: Asked, lifelines: Lifelines) -> Result:
         settings, lifelines, place.threads, view.prepared.snapshot, steps.baseline.editable
     )
     with take(place.slots, settings.lae_dir / "slots") as slot:
-        executor = LocalExecutor(
-            lambda job, at: run_cascade(job, at, evaluator), (slot,), lifelines
-        )
+        work = partial(run_cascade, evaluator=evaluator)
+        executor = LocalExecutor(work, (slot,), lifelines)
         try:
             evaluation = _run(InFlight(executor, steps.job), pending)
         finally:
@@ -253,7 +245,7 @@ def _claimed(steps: Steps, asked: Asked) -> dict[str, str]:
 
     In the generational schedule only those that are told earlier count, whoever was first.
     """
-    in_order = steps.settings.evolution.schedule == "generational"
+    in_order = steps.settings.evolution.in_order
     claimed = {}
     for other in steps.state.asked:
         if other == asked.child_id or (in_order and sort_key(other) > sort_key(asked.child_id)):

@@ -234,7 +234,7 @@ class Engine:
         """
         steps = search.steps
         left = list(steps.state.asked.values())
-        outcomes = {result.child_id: result for result in steps.on_disk(left)}
+        outcomes = steps.on_disk(left)
         for asked in left:
             program = self._experiment.book.programs.get(asked.child_id)
             if asked.child_id in outcomes:

@@ -21,7 +21,6 @@ from lae_controller.inflight import Pending
 from lae_controller.parts import Core
 from lae_controller.pipeline import Pipeline, Try
 from lae_controller.program import Evaluation, Reason, is_baseline, rng_for
-from lae_controller.results import Result
 from lae_controller.sandbox.launch import Lifelines
 from lae_controller.service.book import SEED_ID, ServedProgram
 from lae_controller.service.briefing import briefing
@@ -112,18 +111,6 @@ class ServedSteps(Steps):
             return Unfit(None, never_ran(ChildError(Reason.OUT_OF_BOUNDS, detail)))
         self.made[asked.child_id] = replace(mutation, change="", reply="")
         return replace(frozen, suspect="", chance="")  # the score is the client's to judge
-
-    def finish(
-        self,
-        asked: Asked,
-        mutation: Mutation,
-        digest: str | None,
-        evaluation: Evaluation,
-        chance: str = "",
-    ) -> Result:
-        """Make a result durable; a duplicate's digest stays its twin's, which may still be out."""
-        mine = None if evaluation.reason is Reason.DUPLICATE else digest
-        return super().finish(asked, mutation, mine, evaluation, chance)
 
     def believed(self, pending: Pending, evaluation: Evaluation) -> Evaluation:  # noqa: ARG002
         """Return the evaluation as the client gave it."""

@@ -10,7 +10,7 @@ from lae_controller import config
 from lae_controller.errors import ConfigError
 from lae_controller.evaluators import Interrupted, Measurement, Stage
 from lae_controller.evaluators.command import CommandEvaluator
-from lae_controller.evaluators.heldout import measure_test
+from lae_controller.evaluators.heldout import held_out_stage
 from lae_controller.evaluators.runs import Limits
 from lae_controller.machine.slots import Slot
 from lae_controller.program import Direction, Reason
@@ -227,7 +227,9 @@ def test_the_held_out_test_finds_what_no_other_run_does(project: Path, program: 
     (program / "test.sh").write_text('echo val_loss: 0.5; echo test_loss: "$(cat held/test.txt)"')
     assert measure(project, program, "cat held/test.txt").reason is Reason.EXIT
     evaluator = evaluator_of(config.load(project), Lifelines())
-    found = measure_test(evaluator, program, "digest", program.parent / "runs", STAGE, SLOT)
+    found = evaluator.measure(
+        program, "digest", program.parent / "runs", held_out_stage(STAGE), SLOT
+    )
     assert (found.metric, found.reason) == (0.75, None)
     assert not (program / "held").exists()
 
@@ -237,4 +239,4 @@ def test_held_out_files_that_are_gone_are_named(project: Path, program: Path) ->
         stream.write("scoring: {test_cmd: sh test.sh, test_paths: [held]}\n")
     evaluator = evaluator_of(config.load(project), Lifelines())
     with pytest.raises(ConfigError, match="test_paths holds 'held', but the project has nothing"):
-        measure_test(evaluator, program, "digest", program.parent / "runs", STAGE, SLOT)
+        evaluator.measure(program, "digest", program.parent / "runs", held_out_stage(STAGE), SLOT)
