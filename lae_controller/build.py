@@ -16,7 +16,7 @@ from lae_controller.evaluators import EVALUATORS, Evaluator
 from lae_controller.evaluators.baseline import Prepared, load_prepared
 from lae_controller.evaluators.cascade import evaluate
 from lae_controller.evaluators.preparation import prepare
-from lae_controller.evaluators.runs import Limits
+from lae_controller.evaluators.runs import Bench, Limits
 from lae_controller.executors import EXECUTORS
 from lae_controller.files import make_folder, read_json, write_atomic, write_json
 from lae_controller.ledger import Ledger
@@ -149,9 +149,8 @@ def evaluator_for(
     free = shutil.disk_usage(settings.lae_dir).free
     limits = Limits(memory, max(DISK_FLOOR, min(_DISK_PER_CHILD, free - DISK_FLOOR)))
     isolation = isolation_for(settings, snapshot, editable)
-    evaluator: Evaluator = _load(EVALUATORS[settings.scoring.mode])(
-        settings, lifelines, isolation, limits, threads
-    )
+    bench = Bench(settings, lifelines, isolation, limits, threads)
+    evaluator: Evaluator = _load(EVALUATORS[settings.scoring.mode])(bench)
     return evaluator
 
 

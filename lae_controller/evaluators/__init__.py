@@ -116,7 +116,7 @@ EVALUATORS = {
     "custom_script": "lae_controller.evaluators.script:ScriptEvaluator",
     "llm_judge": "lae_controller.evaluators.judge:JudgeEvaluator",
 }
-"""By ``scoring.mode``; each is made of settings, lifelines, isolation, limits and environment."""
+"""By ``scoring.mode``; each is called with a ``runs.Bench``."""
 
 
 class Interrupted(Exception):  # noqa: N818 - a condition, not an error

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
 from lae_controller.config import Settings
 from lae_controller.evaluators import Measurement, Stage
 from lae_controller.evaluators.heldout import TEST_STAGE, lay_out
-from lae_controller.evaluators.runs import Bench, Failure, Finished, Limits, Order
+from lae_controller.evaluators.runs import Bench, Failure, Finished, Order
 from lae_controller.machine.slots import Slot
 from lae_controller.outputs.artifacts import max_step, read_artifacts, trim_traceback
 from lae_controller.outputs.metric import Reading, find_metric
@@ -18,8 +17,6 @@ from lae_controller.outputs.param_count import find_params
 from lae_controller.program import Artifacts, Reason, one_line
 from lae_controller.sandbox.calls import entered
 from lae_controller.sandbox.command import training_command
-from lae_controller.sandbox.isolation import Isolation
-from lae_controller.sandbox.launch import Lifelines
 from lae_controller.sandbox.proof import read_record
 
 
@@ -29,16 +26,9 @@ class CommandEvaluator:
     The stage ``test`` runs ``scoring.test_cmd`` instead, with the held-out files in the copy.
     """
 
-    def __init__(
-        self,
-        settings: Settings,
-        lifelines: Lifelines,
-        isolation: Isolation,
-        limits: Limits,
-        env: Mapping[str, str],
-    ) -> None:
-        self._settings = settings
-        self._bench = Bench(settings, lifelines, isolation, limits, env)
+    def __init__(self, bench: Bench) -> None:
+        self._settings = bench.settings
+        self._bench = bench
 
     def measure(
         self, program: Path, digest: str, folder: Path, stage: Stage, slot: Slot

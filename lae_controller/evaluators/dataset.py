@@ -8,11 +8,9 @@ the run's, compares them with the answers. Whatever a candidate writes is a pred
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path
 
-from lae_controller.config import Settings
 from lae_controller.errors import ChildError, ConfigError
 from lae_controller.evaluators import Measurement, Stage
 from lae_controller.evaluators.baseline import BASELINE_ID
@@ -22,7 +20,7 @@ from lae_controller.evaluators.measures import (
     normalised,
     value_of,
 )
-from lae_controller.evaluators.runs import Bench, Finished, Limits, Order
+from lae_controller.evaluators.runs import Bench, Finished, Order
 from lae_controller.evaluators.scored import (
     Score,
     driver_command,
@@ -38,8 +36,6 @@ from lae_controller.evaluators.table import Split, Table, read_table, split_tabl
 from lae_controller.files import copy_file, make_folder, read_json, sha256_of, write_json
 from lae_controller.machine.slots import Slot
 from lae_controller.program import Reason
-from lae_controller.sandbox.isolation import Isolation
-from lae_controller.sandbox.launch import Lifelines
 
 NUMERIC = ("mae", "rmse", "r2")
 
@@ -47,19 +43,13 @@ NUMERIC = ("mae", "rmse", "r2")
 class DatasetEvaluator:
     """Scores predictions; see the module's text and ``Evaluator``."""
 
-    def __init__(
-        self,
-        settings: Settings,
-        lifelines: Lifelines,
-        isolation: Isolation,
-        limits: Limits,
-        env: Mapping[str, str],
-    ) -> None:
+    def __init__(self, bench: Bench) -> None:
+        settings = bench.settings
         self._settings = settings
         self._scoring = settings.scoring
-        self._bench = Bench(settings, lifelines, isolation, limits, env)
+        self._bench = bench
         self._shards = Shards(settings.scoring.shards)
-        self._entry = entry_file(settings, isolation.editable)
+        self._entry = entry_file(settings, bench.isolation.editable)
         self._folder = settings.lae_dir / "scoring"
 
     def measure(

@@ -22,18 +22,15 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
-from lae_controller.config import Settings
 from lae_controller.errors import ConfigError
 from lae_controller.evaluators import Measurement, Stage
 from lae_controller.evaluators.graders import AnthropicGrader, CommandGrader, Grader, Grading
-from lae_controller.evaluators.runs import Limits
+from lae_controller.evaluators.runs import Bench
 from lae_controller.evaluators.scored import own_files
 from lae_controller.evaluators.shards import Shards
 from lae_controller.files import make_folder, read_json, write_atomic, write_json
 from lae_controller.machine.slots import Slot
 from lae_controller.program import Artifacts, Reason
-from lae_controller.sandbox.isolation import Isolation
-from lae_controller.sandbox.launch import Lifelines
 
 _AT_A_TIME = 4
 _TRIES = 2
@@ -54,22 +51,13 @@ _TO_THE_JUDGE = re.compile(
 class JudgeEvaluator:
     """Has texts graded; see the module's text and ``Evaluator``. Runs no code of a candidate."""
 
-    def __init__(
-        self,
-        settings: Settings,
-        lifelines: Lifelines,
-        isolation: Isolation,
-        limits: Limits,
-        env: Mapping[str, str],
-        grader: Grader | None = None,
-    ) -> None:
-        del limits, env  # nothing of the candidate's is run
+    def __init__(self, bench: Bench, grader: Grader | None = None) -> None:
+        settings = bench.settings
         self._settings = settings
-        self._isolation = isolation
-        self._lifelines = lifelines
+        self._isolation = bench.isolation
         self._shards = Shards(settings.scoring.shards)
         if grader is None and settings.scoring.judge.backend == "command":
-            grader = CommandGrader(settings, lifelines)
+            grader = CommandGrader(settings, bench.lifelines)
         self._grader = grader or AnthropicGrader(settings)
 
     def measure(

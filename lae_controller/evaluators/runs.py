@@ -122,8 +122,12 @@ class Bench:
         self.settings = settings
         self.isolation = isolation
         self.env = dict(env)
-        self._lifelines = lifelines
+        self.lifelines = lifelines
         self._limits = limits
+
+    def within(self, isolation: Isolation) -> Bench:
+        """Return a bench that keeps its runs apart in another way."""
+        return Bench(self.settings, self.lifelines, isolation, self._limits, self.env)
 
     def run(self, order: Order) -> Finished:
         """Carry out an order, or read how it ended if that was done before.
@@ -169,7 +173,7 @@ class Bench:
                 self._limits.disk,
                 (work, place / "tmp"),
             ),
-            self._lifelines,
+            self.lifelines,
             Cutter(order.rule, place, self.settings.metric) if order.rule else None,
         )
 

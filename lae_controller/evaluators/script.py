@@ -19,10 +19,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from lae_controller.config import Settings
 from lae_controller.errors import ChildError, ConfigError
 from lae_controller.evaluators import Measurement, Stage
-from lae_controller.evaluators.runs import Bench, Limits, Order
+from lae_controller.evaluators.runs import Bench, Order
 from lae_controller.evaluators.scored import (
     Score,
     driver_command,
@@ -39,8 +38,6 @@ from lae_controller.evaluators.shards import Shards
 from lae_controller.files import copy_file, make_folder, read_json, write_atomic, write_json
 from lae_controller.machine.slots import Slot
 from lae_controller.program import Reason
-from lae_controller.sandbox.isolation import Isolation
-from lae_controller.sandbox.launch import Lifelines
 
 _ERROR = 2000
 
@@ -51,14 +48,8 @@ UNIMPORTABLE = "the candidate cannot be imported"
 class ScriptEvaluator:
     """Runs the scoring script beside the candidate; see the module's text and ``Evaluator``."""
 
-    def __init__(
-        self,
-        settings: Settings,
-        lifelines: Lifelines,
-        isolation: Isolation,
-        limits: Limits,
-        env: Mapping[str, str],
-    ) -> None:
+    def __init__(self, bench: Bench) -> None:
+        settings, isolation = bench.settings, bench.isolation
         self._settings = settings
         self._script = settings.scoring.script or ""
         self._entry = entry_file(settings, isolation.editable)
@@ -73,7 +64,7 @@ class ScriptEvaluator:
             e for e in isolation.entries if e.path in alone or _is_environment(e.target)
         )
         narrow = replace(isolation, entries=entries, withheld=(*isolation.withheld, settings.root))
-        self._bench = Bench(settings, lifelines, narrow, limits, env)
+        self._bench = bench.within(narrow)
         self._shards = Shards(settings.scoring.shards)
 
     def measure(

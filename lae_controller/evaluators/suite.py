@@ -18,14 +18,13 @@ from dataclasses import replace
 from pathlib import Path
 
 from lae_controller.codec import decode, encode
-from lae_controller.config import Settings
 from lae_controller.errors import ChildError, PrerequisiteError, RefusedError
 from lae_controller.evaluators import Measurement, Stage, pytest_run
 from lae_controller.evaluators.baseline import BASELINE_ID
 from lae_controller.evaluators.frozen import frozen_globs, restore
 from lae_controller.evaluators.junit import Outcomes, read_junit
 from lae_controller.evaluators.pytest_run import Canaries
-from lae_controller.evaluators.runs import Bench, Finished, Limits, Order
+from lae_controller.evaluators.runs import Bench, Finished, Order
 from lae_controller.evaluators.scored import (
     DRIVERS,
     Score,
@@ -42,8 +41,6 @@ from lae_controller.files import make_folder, read_json, write_json
 from lae_controller.machine.slots import Slot
 from lae_controller.program import Reason
 from lae_controller.sandbox.command import TrainingCommand, training_command
-from lae_controller.sandbox.isolation import Isolation
-from lae_controller.sandbox.launch import Lifelines
 
 _SHOWN = 5
 _SEPARATOR = "\x1f"
@@ -54,17 +51,10 @@ class TestGateEvaluator:
 
     __test__ = False  # not a class of tests, whatever its name says to pytest
 
-    def __init__(
-        self,
-        settings: Settings,
-        lifelines: Lifelines,
-        isolation: Isolation,
-        limits: Limits,
-        env: Mapping[str, str],
-    ) -> None:
+    def __init__(self, bench: Bench) -> None:
+        settings = bench.settings
         self._settings = settings
-        isolation = replace(isolation, entrypoint=None)
-        self._bench = Bench(settings, lifelines, isolation, limits, env)
+        self._bench = bench.within(replace(bench.isolation, entrypoint=None))
         self._shards = Shards(settings.scoring.shards)
         self._base = settings.lae_dir / "base"
         self._note = settings.lae_dir / "scoring" / "cases.json"

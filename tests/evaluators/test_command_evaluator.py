@@ -11,7 +11,7 @@ from lae_controller.errors import ConfigError
 from lae_controller.evaluators import Interrupted, Measurement, Stage
 from lae_controller.evaluators.command import CommandEvaluator
 from lae_controller.evaluators.heldout import held_out_stage
-from lae_controller.evaluators.runs import Limits
+from lae_controller.evaluators.runs import Bench, Limits
 from lae_controller.machine.slots import Slot
 from lae_controller.program import Direction, Reason
 from lae_controller.sandbox.isolation import Isolation
@@ -50,7 +50,7 @@ def evaluator_of(settings: config.Settings, lifelines: Lifelines) -> CommandEval
         Path(sys.executable), False, False,
     )  # fmt: skip
     limits = Limits(None, None)
-    return CommandEvaluator(settings, lifelines, isolation, limits, {"OMP_NUM_THREADS": "1"})
+    return CommandEvaluator(Bench(settings, lifelines, isolation, limits, {"OMP_NUM_THREADS": "1"}))
 
 
 def test_metric_parameters_and_curve_are_read(project: Path, program: Path) -> None:

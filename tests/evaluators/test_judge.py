@@ -10,7 +10,7 @@ from lae_controller.errors import PrerequisiteError
 from lae_controller.evaluators import Measurement
 from lae_controller.evaluators.graders import AnthropicGrader, CommandGrader, Grading
 from lae_controller.evaluators.judge import JudgeEvaluator
-from lae_controller.evaluators.runs import Limits
+from lae_controller.evaluators.runs import Bench, Limits
 from lae_controller.program import Reason
 from lae_controller.sandbox.launch import Lifelines
 
@@ -55,9 +55,8 @@ def graded(
     scored: Scored, grader: Scripted, text: str | None = None, stage: str = "full"
 ) -> Measurement:
     isolation = scored.evaluator()._isolation  # type: ignore[attr-defined]
-    evaluator = JudgeEvaluator(
-        scored.settings, Lifelines(), isolation, Limits(None, None), {}, grader
-    )
+    bench = Bench(scored.settings, Lifelines(), isolation, Limits(None, None), {})
+    evaluator = JudgeEvaluator(bench, grader)
     files = None if text is None else {"letter.md": text}
     return scored.measure(files, stage, evaluator=evaluator)
 
