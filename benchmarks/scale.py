@@ -20,11 +20,12 @@ import time
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
+from made import made_record
 from tiny_project import make_project
 
 from lae_controller import build, config
 from lae_controller.ledger import Ledger
-from lae_controller.program import Intervention, Measures, Record, Status, child_id
+from lae_controller.program import Intervention, Measures, Record, child_id
 from lae_controller.resume import archive_rows, load_state
 from lae_controller.sandbox.launch import Lifelines
 from lae_controller.state import Asked, RunState, ask_event
@@ -37,25 +38,18 @@ def quiet(_: str) -> None:
 def record(number: int, islands: int, parent: str, rng: random.Random) -> Record:
     """Make one evaluated child with plausible values."""
     metric = 5.0 + rng.gauss(0, 1) - number / 5000
-    return Record(
-        child_id=child_id(number, number % islands, 0),
+    return made_record(
+        child_id(number, number % islands, 0),
         parent_id=parent,
-        gen=number,
-        island=number % islands,
-        status=Status.EVALUATED,
         smoke_metric=metric + 1,
         metric=metric,
-        reason=None,
-        detail="",
         summary="RATE 0.5 -> 0.29; WIDTH 32 -> 64 in model.py",
         intervention=Intervention.OPTIMISER,
         operator="scale",
         rule="global_best",
         digest=f"{rng.getrandbits(128):032x}",
         measures=Measures(10 ** rng.uniform(2, 6), "params", rng.random()),
-        params=None,
         charge=1.25,
-        seconds=1.0,
         elapsed=float(number),
         repeats=(metric,),
     )

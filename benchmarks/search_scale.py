@@ -17,13 +17,16 @@ import sys
 import time
 from collections import deque
 from dataclasses import asdict
+from pathlib import Path
 
 import psutil
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
+from made import made_record
 
 from lae_controller.evolution import SelectionShares
 from lae_controller.program import (
     Direction,
-    Intervention,
     Measures,
     Record,
     Status,
@@ -51,28 +54,16 @@ def search_of(algorithm: str) -> Search:
 
 def record(child: str, parent: str | None, number: int, rng: random.Random) -> Record:
     """Make a plausible evaluated child; one in ten failed."""
-    gen, island, _ = parse_child_id(child)
     failed = parent is not None and rng.random() < 0.1
     metric = None if failed else rng.gauss(0, 1) + number / 20_000
-    return Record(
-        child_id=child,
+    return made_record(
+        child,
         parent_id=parent,
-        gen=gen,
-        island=island,
         status=Status.CRASH if failed else Status.EVALUATED,
-        smoke_metric=None,
         metric=metric,
-        reason=None,
-        detail="",
         summary="RATE 0.5 -> 0.29 in model.py",
-        intervention=Intervention.OTHER,
         operator="scale",
-        rule="",
-        digest=None,
         measures=None if failed else Measures(10 ** rng.uniform(2, 6), "params", rng.random()),
-        params=None,
-        charge=1.0,
-        seconds=1.0,
         elapsed=float(number),
         metrics={"size": rng.random(), "speed": rng.random()},
         promise=float(rng.randint(1, 10)),

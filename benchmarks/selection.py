@@ -23,19 +23,22 @@ import argparse
 import math
 import random
 import statistics
+import sys
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
+from pathlib import Path
 
 from rastrigin import ARCHITECTURES, DIMENSIONS, START, Program, mutate, rastrigin
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
+from made import made_record
 
 from lae_controller.evolution import SelectionShares
 from lae_controller.program import (
     Direction,
-    Intervention,
     Measures,
     Record,
-    Status,
     child_id,
     parse_child_id,
     rng_for,
@@ -174,27 +177,7 @@ class Run:
 def _record(
     child: str, parent: str | None, island: int, metric: float, measures: Measures
 ) -> Record:
-    return Record(
-        child_id=child,
-        parent_id=parent,
-        gen=parse_child_id(child)[0],
-        island=island,
-        status=Status.EVALUATED,
-        smoke_metric=None,
-        metric=metric,
-        reason=None,
-        detail="",
-        summary="",
-        intervention=Intervention.OTHER,
-        operator="-",
-        rule="",
-        digest=None,
-        measures=measures,
-        params=None,
-        charge=1.0,
-        seconds=0.0,
-        elapsed=0.0,
-    )
+    return made_record(child, parent_id=parent, island=island, metric=metric, measures=measures)
 
 
 @dataclass(frozen=True)

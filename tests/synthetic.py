@@ -10,18 +10,20 @@ import json
 import math
 import random
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
+
+from made import made_baseline
 
 from lae_controller import build, config
 from lae_controller.change.normal_form import digest as digest_of
 from lae_controller.children import Children
-from lae_controller.evaluators.baseline import BASELINE_ID, Baseline, Prepared
+from lae_controller.evaluators.baseline import BASELINE_ID, Prepared
 from lae_controller.evaluators.cascade import Job
 from lae_controller.ledger import Ledger
 from lae_controller.loop import Controller
 from lae_controller.parts import Parts
-from lae_controller.program import Artifacts, Evaluation, Intervention, Reason, Status
+from lae_controller.program import Evaluation, Intervention, Reason, Status
 from lae_controller.resume import load_state
 from lae_controller.sandbox.launch import Lifelines
 from lae_controller.sandbox.programs import read_program
@@ -164,34 +166,13 @@ def _prepared(settings: config.Settings, world: World) -> Prepared:
     snapshot = survey(settings.root, data_paths=(), leave_out=(), skip=[settings.sandbox_dir])
     take(settings.root, snapshot, settings.lae_dir / "base")
     first = settings.evolution.seed
-    metrics = tuple(world.measure(0, first + n, n) for n in range(3))
-    program = settings.lae_dir / "base"
-    baseline = Baseline(
-        editable=("model.py",),
-        digest=digest_of(read_program(program, snapshot, ("model.py",))),
+    baseline = made_baseline(
+        *(world.measure(0, first + n, n) for n in range(3)),
+        digest=digest_of(read_program(settings.lae_dir / "base", snapshot, ("model.py",))),
         smoke_budget=10.0,
-        smoke_metric=None,
-        metrics=metrics,
-        params=None,
-        limit=60.0,
-        full_seconds=1.0,
-        smoke_seconds=1.0,
-        smoke_lines=1,
-        metric_lines=1,
-        smoke_steps=None,
-        full_steps=None,
-        tier="none",
-        fingerprint="",
-        efficiency=1.0,
-        entered=(),
         budget_effect=None,
-        outputs=(),
-        charge=3.0,
-        seconds=3.0,
-        notes=(),
-        artifacts=Artifacts(),
     )
-    return Prepared(snapshot, replace(baseline))
+    return Prepared(snapshot, baseline)
 
 
 def _quiet(_line: str) -> None:

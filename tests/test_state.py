@@ -4,12 +4,13 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 import pytest
+from made import made_baseline, made_record
 
 from lae_controller.budget import NEVER_RAN_LIMIT, Budget
 from lae_controller.build import search_for
 from lae_controller.config import Settings, parse
 from lae_controller.evaluators.baseline import Baseline
-from lae_controller.program import Artifacts, Intervention, Measures, Reason, Record, Status
+from lae_controller.program import Measures, Reason, Record, Status
 from lae_controller.quantities import TotalBudget
 from lae_controller.state import Asked, RunState, ask_event
 
@@ -33,28 +34,21 @@ def settings(tmp_path_factory: pytest.TempPathFactory) -> Settings:
 def record(
     child: str, metric: float | None, parent: str | None = "g0-i0-a0", **changes: object
 ) -> Record:
-    base = Record(
-        child_id=child,
-        parent_id=parent,
-        gen=int(child.split("-", maxsplit=1)[0][1:]),
-        island=int(child.split("-")[1][1:]),
-        status=Status.CRASH if metric is None else Status.EVALUATED,
-        smoke_metric=metric,
-        metric=metric,
-        reason=Reason.EXIT if metric is None else None,
-        detail="",
-        summary=f"about {child}",
-        intervention=Intervention.OTHER,
-        operator="scale",
-        rule="uniform",
-        digest=f"digest-{child}",
-        measures=None if metric is None else Measures(100.0 * metric, "params", metric / 10),
-        params=None,
-        charge=1.25,
-        seconds=1.0,
-        elapsed=1.0,
-    )
-    return replace(base, **changes)  # type: ignore[arg-type]
+    values = {
+        "parent_id": parent,
+        "status": Status.CRASH if metric is None else Status.EVALUATED,
+        "smoke_metric": metric,
+        "metric": metric,
+        "reason": Reason.EXIT if metric is None else None,
+        "summary": f"about {child}",
+        "operator": "scale",
+        "rule": "uniform",
+        "digest": f"digest-{child}",
+        "measures": None if metric is None else Measures(100.0 * metric, "params", metric / 10),
+        "charge": 1.25,
+        "elapsed": 1.0,
+    }
+    return made_record(child, **{**values, **changes})
 
 
 def asked(child: str, size: int, parent: str | None = "g0-i0-a0") -> Asked:
@@ -148,31 +142,10 @@ def test_an_unknown_event_is_refused(settings: Settings) -> None:
 
 
 def baseline(*metrics: float) -> Baseline:
-    return Baseline(
-        editable=("m.py",),
-        digest="base",
-        smoke_budget=1.0,
-        smoke_metric=6.0,
-        metrics=metrics,
-        params=None,
-        limit=60.0,
-        full_seconds=10.0,
-        smoke_seconds=2.0,
-        smoke_lines=1,
-        metric_lines=1,
-        smoke_steps=1.0,
-        full_steps=4.0,
-        tier="none",
-        fingerprint="f",
-        efficiency=1.0,
-        entered=(),
-        budget_effect=True,
-        outputs=(),
-        charge=3.25,
-        seconds=12.0,
-        notes=(),
-        artifacts=Artifacts(),
-    )
+    return made_baseline(
+        *metrics, editable=("m.py",), smoke_metric=6.0, full_seconds=10.0, smoke_seconds=2.0,
+        smoke_steps=1.0, full_steps=4.0, fingerprint="f", charge=3.25, seconds=12.0,
+    )  # fmt: skip
 
 
 def test_the_baseline_s_metric_is_the_mean_of_its_runs_and_exact_if_they_agree() -> None:

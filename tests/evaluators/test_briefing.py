@@ -4,6 +4,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from made import made_baseline
 
 from lae_controller import config
 from lae_controller.evaluators.baseline import Baseline
@@ -22,11 +23,9 @@ def baseline(
     tier: str = "bwrap", metrics: tuple[float, ...] = (0.5, 0.5), **parts: float
 ) -> Baseline:
     scores = {name.replace("_", " "): value for name, value in parts.items()}
-    return Baseline(
-        editable=(), digest="", smoke_budget=4, smoke_metric=0.5, metrics=metrics, params=None,
-        limit=60, full_seconds=1, smoke_seconds=1, smoke_lines=0, metric_lines=0, smoke_steps=None,
-        full_steps=None, tier=tier, fingerprint="", efficiency=1, entered=(), budget_effect=None,
-        outputs=(), charge=3, seconds=3, notes=(), artifacts=Artifacts(per_class=scores),
+    return made_baseline(
+        *metrics, editable=(), digest="", smoke_budget=4, smoke_metric=0.5, smoke_lines=0,
+        metric_lines=0, tier=tier, budget_effect=None, artifacts=Artifacts(per_class=scores),
     )  # fmt: skip
 
 

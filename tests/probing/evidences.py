@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from made import made_baseline
+
 from lae_controller.evaluators import Stage
-from lae_controller.evaluators.baseline import Baseline
 from lae_controller.evaluators.cascade import Plan
 from lae_controller.probing.damage import Damage, Kind
 from lae_controller.probing.evidence import Evidence
 from lae_controller.probing.trials import Trial
-from lae_controller.program import Artifacts, Direction, Reason
+from lae_controller.program import Direction, Reason
 
 DAMAGES = [Damage(Kind.CONSTANT, f"d{n}", {}) for n in range(8)]
 
@@ -23,31 +24,10 @@ def evidence(
     direction: Direction = Direction.MINIMIZE,
 ) -> Evidence:
     """Return evidence on a baseline with these full metrics; ``smoke`` None: no smoke stage."""
-    baseline = Baseline(
-        editable=("model.py",),
-        digest="0",
-        smoke_budget=1.0,
-        smoke_metric=smoke,
-        metrics=tuple(metrics),
-        params=None,
-        limit=60.0,
-        full_seconds=1.0,
-        smoke_seconds=0.1,
-        smoke_lines=1,
-        metric_lines=1,
-        smoke_steps=None,
-        full_steps=None,
-        tier="none",
-        fingerprint="0",
-        efficiency=1.0,
-        entered=(),
-        budget_effect=True,
-        outputs=(),
-        charge=2.0,
-        seconds=2.0,
-        notes=(),
-        artifacts=Artifacts(),
-    )
+    baseline = made_baseline(
+        *metrics, digest="0", smoke_metric=smoke, smoke_seconds=0.1, fingerprint="0",
+        charge=2.0, seconds=2.0,
+    )  # fmt: skip
     stage = None if smoke is None else Stage("smoke", 1.0, 0, 60.0)
     plan = Plan(stage, Stage("full", 10.0, 0, 60.0), 0.1, direction)
     return Evidence(baseline, plan, tuple(trials))

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import random
 
+from made import made_record
+
 from lae_controller.program import (
-    Intervention,
     Measures,
     Reason,
     Record,
@@ -43,28 +44,14 @@ def told(
     metrics: dict[str, float] | None = None,
     promise: float | None = None,
 ) -> Record:
-    gen, island, _ = parse_child_id(name)
     evaluated = status is Status.EVALUATED
-    return Record(
-        child_id=name,
-        parent_id=None if gen == 0 else parent,
-        gen=gen,
-        island=island,
+    return made_record(
+        name,
+        parent_id=None if parse_child_id(name)[0] == 0 else parent,
         status=status,
-        smoke_metric=None,
         metric=metric,
         reason=reason,
-        detail="",
-        summary="",
-        intervention=Intervention.OTHER,
-        operator="-",
-        rule="",
-        digest=None,
         measures=Measures(1000.0, "params", diversity) if evaluated else None,
-        params=None,
-        charge=1.0,
-        seconds=1.0,
-        elapsed=0.0,
         metrics=metrics or {},
         promise=promise,
     )

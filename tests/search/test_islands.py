@@ -6,20 +6,19 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 import pytest
+from made import made_record
 
 from lae_controller.errors import ConfigError
 from lae_controller.program import (
     Cell,
     Direction,
     Elite,
-    Intervention,
     Measures,
     Placement,
     Reason,
     Record,
     Status,
     child_id,
-    parse_child_id,
 )
 from lae_controller.search import SEARCHES, Search, SearchSettings
 from lae_controller.search.elites import rank_key
@@ -52,29 +51,8 @@ def told(
     status: Status = Status.EVALUATED,
     reason: Reason | None = None,
 ) -> Record:
-    gen, island, _ = parse_child_id(name)
     measures = Measures(complexity, "params", diversity) if status is Status.EVALUATED else None
-    return Record(
-        child_id=name,
-        parent_id=None if gen == 0 else "g0-i0-a0",
-        gen=gen,
-        island=island,
-        status=status,
-        smoke_metric=None,
-        metric=metric,
-        reason=reason,
-        detail="",
-        summary="",
-        intervention=Intervention.OTHER,
-        operator="-",
-        rule="",
-        digest=None,
-        measures=measures,
-        params=None,
-        charge=1.0,
-        seconds=1.0,
-        elapsed=0.0,
-    )
+    return made_record(name, status=status, metric=metric, reason=reason, measures=measures)
 
 
 def suspect(name: str, metric: float) -> Record:

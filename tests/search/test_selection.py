@@ -6,9 +6,10 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 import pytest
+from made import made_record
 
 from lae_controller.errors import ConfigError
-from lae_controller.program import Cell, Elite, Intervention, Measures, Record, Status
+from lae_controller.program import Cell, Elite, Measures, Record, Status
 from lae_controller.search.selection import (
     Choice,
     Mode,
@@ -65,27 +66,7 @@ def rules(settings: SelectionSettings, mode: Mode, times: int = 4000) -> Counter
 
 
 def child(status: Status = Status.EVALUATED, parent: str | None = "g0-i0-a0") -> Record:
-    return Record(
-        child_id="g1-i0-a0",
-        parent_id=parent,
-        gen=1,
-        island=0,
-        status=status,
-        smoke_metric=None,
-        metric=None,
-        reason=None,
-        detail="",
-        summary="",
-        intervention=Intervention.OTHER,
-        operator="-",
-        rule="",
-        digest=None,
-        measures=None,
-        params=None,
-        charge=0.0,
-        seconds=0.0,
-        elapsed=0.0,
-    )
+    return made_record("g1-i0-a0", parent_id=parent, status=status, charge=0.0, seconds=0.0)
 
 
 def after(children: int, new_cell_at: int | None = None) -> Progress:

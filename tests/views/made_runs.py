@@ -10,6 +10,8 @@ import random
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from made import made_baseline, made_record
+
 from lae_controller import build, config
 from lae_controller.codec import encode
 from lae_controller.config import Settings
@@ -17,7 +19,6 @@ from lae_controller.evaluators.baseline import Baseline
 from lae_controller.ledger import Ledger
 from lae_controller.parts import Core
 from lae_controller.program import (
-    Artifacts,
     Intervention,
     Measures,
     Reason,
@@ -121,23 +122,16 @@ class _Maker:
 
     def record(self, child: str, parent: str | None, gen: int, island: int) -> Record:
         kind = self.rng.choice(list(WORDS))
-        return Record(
-            child_id=child,
+        return made_record(
+            child,
             parent_id=parent,
             gen=gen,
             island=island,
-            status=Status.EVALUATED,
-            smoke_metric=None,
-            metric=None,
-            reason=None,
-            detail="",
             summary=WORDS[kind] if parent else "",
             intervention=kind if parent else Intervention.OTHER,
             operator=self.rng.choice(["scale-number", "swap", "statement"]) if parent else "-",
             rule="global_best",
             digest=f"digest-{child}",
-            measures=None,
-            params=None,
             charge=1.1,
             seconds=self.rng.uniform(20, 40),
             elapsed=self.elapsed,
@@ -259,31 +253,10 @@ def _write_programs(settings: Settings, state: RunState) -> None:
 
 def baseline(metrics: tuple[float, ...]) -> Baseline:
     """Return a baseline of these full runs."""
-    return Baseline(
-        editable=("model.py",),
-        digest="digest-g0-i0-a0",
-        smoke_budget=1.0,
-        smoke_metric=0.3,
-        metrics=metrics,
-        params=1210,
-        limit=60.0,
-        full_seconds=30.0,
-        smoke_seconds=3.0,
-        smoke_lines=1,
-        metric_lines=1,
-        smoke_steps=None,
-        full_steps=None,
-        tier="bwrap",
-        fingerprint="",
-        efficiency=1.0,
-        entered=(),
-        budget_effect=True,
-        outputs=(),
-        charge=3.0,
-        seconds=93.0,
-        notes=(),
-        artifacts=Artifacts(),
-    )
+    return made_baseline(
+        *metrics, digest="digest-g0-i0-a0", smoke_metric=0.3, params=1210, full_seconds=30.0,
+        smoke_seconds=3.0, tier="bwrap", seconds=93.0,
+    )  # fmt: skip
 
 
 def _write_base(settings: Settings, metrics: tuple[float, ...]) -> None:
