@@ -20,7 +20,8 @@ from lae_controller.sandbox.command import entrypoint, number_text
 from lae_controller.sandbox.launch import Lifelines
 from lae_controller.sandbox.tiers import probe_tiers
 from lae_controller.sandbox.view import Tier
-from lae_controller.session import NO_EFFECT, begin_session, stop_signals
+from lae_controller.session import NO_EFFECT, begin_session
+from lae_controller.stop_signals import stop_signals
 from lae_controller.views.text import seconds_text, short
 
 Say = Callable[[str], None]

@@ -3,11 +3,7 @@
 from __future__ import annotations
 
 import os
-import signal
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from types import FrameType
-from typing import NoReturn
+from collections.abc import Callable
 
 from lae_controller import build
 from lae_controller.budget import Stop
@@ -22,11 +18,13 @@ from lae_controller.loop import Controller
 from lae_controller.mutators import load_mutator
 from lae_controller.mutators.environment import check_key
 from lae_controller.mutators.prices import check_cost_limit
+from lae_controller.parts import UnderWay
 from lae_controller.probing.probe import probed_refusals
 from lae_controller.program import Placement
 from lae_controller.resume import archive_rows, load_state
 from lae_controller.sandbox.launch import Lifelines
 from lae_controller.state import RunState
+from lae_controller.stop_signals import StopSignals, stop_signals
 from lae_controller.views.leaderboard import leaderboard, status_line, synthesis
 from lae_controller.views.live import PlainLines, Screen
 from lae_controller.views.summary import summarise
@@ -55,7 +53,7 @@ def run_search(settings: Settings, say: Say, screen: Screen | None = None) -> tu
         LaeError: whatever else its reader can mend.
     """
     screen = screen or PlainLines(say)
-    with ControllerLock(settings.lae_dir), stop_signals():
+    with ControllerLock(settings.lae_dir), stop_signals() as stopping:
         check_key(settings.mutator, os.environ)
         check_cost_limit(settings.mutator)
         load_mutator(settings.mutator)  # a command that is missing is named before anything runs
@@ -65,7 +63,8 @@ def run_search(settings: Settings, say: Say, screen: Screen | None = None) -> tu
             prepared = build.prepared_run(settings, lifelines, say)
             refuse_ineffective(settings, prepared)
             views = observer(settings, prepared, screen.status)
-            parts = build.parts(settings, prepared, lifelines, views, say, screen.tick)
+            tick = _ticking(stopping, screen)
+            parts = build.parts(settings, prepared, lifelines, views, say, tick)
             screen.watch(parts)
             controller = Controller(parts)
             try:
@@ -78,6 +77,16 @@ def run_search(settings: Settings, say: Say, screen: Screen | None = None) -> tu
             lifelines.end_all()
         summary = summarise(settings, prepared.baseline, controller.state)
         return stop, synthesis(summary, prepared.baseline, settings)
+
+
+def _ticking(stopping: StopSignals, screen: Screen) -> Callable[[UnderWay], None]:
+    """Return what the loop calls several times a second."""
+
+    def tick(under_way: UnderWay) -> None:
+        stopping.check()
+        screen.tick(under_way)
+
+    return tick
 
 
 def begin_session(settings: Settings) -> None:
@@ -133,20 +142,3 @@ def observer(settings: Settings, prepared: Prepared, say: Say) -> Callable[[RunS
         say(status_line(summary, baseline))
 
     return observe
-
-
-@contextmanager
-def stop_signals() -> Iterator[None]:
-    """Turn SIGTERM and SIGHUP into KeyboardInterrupt, so that all three end a run in order."""
-
-    def interrupt(_number: int, _frame: FrameType | None) -> NoReturn:
-        raise KeyboardInterrupt
-
-    before = {
-        number: signal.signal(number, interrupt) for number in (signal.SIGTERM, signal.SIGHUP)
-    }
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)

@@ -67,6 +67,7 @@ LAYERS = {
     "begin": 5,
     "checks": 5,
     "initialise": 5,
+    "stop_signals": 1,
     "session": 5,
     "hosted": 5,
     "api": 5,

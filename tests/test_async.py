@@ -4,21 +4,17 @@ from __future__ import annotations
 
 import random
 import signal
-import subprocess
-import sys
 import time
 from collections import Counter
 from pathlib import Path
 
 import pytest
+from sessions import controller, state_of
 from tiny_project import make_project
 
-from lae_controller import build, config, session
-from lae_controller.evaluators.baseline import load_prepared
+from lae_controller import config, session
 from lae_controller.ledger import Ledger
 from lae_controller.program import sort_key
-from lae_controller.resume import load_state
-from lae_controller.state import RunState
 
 
 def asynchronous(folder: Path, settings: str = "") -> Path:
@@ -26,23 +22,6 @@ def asynchronous(folder: Path, settings: str = "") -> Path:
     path = project / "loop.run.yaml"
     path.write_text(path.read_text().replace("  schedule: generational\n", ""))
     return project
-
-
-def state_of(project: Path, said: list[str] | None = None) -> RunState:
-    settings = config.load(project)
-    prepared = load_prepared(settings)
-    assert prepared is not None
-    ledger = Ledger(settings.lae_dir, [].append if said is None else said.append)
-    return load_state(settings, ledger, build.search_for(settings), prepared.baseline, mend=True)
-
-
-def run(project: Path) -> subprocess.Popen[str]:
-    return subprocess.Popen(
-        [sys.executable, "-m", "lae_controller", "run", str(project), "--yes"],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-    )
 
 
 @pytest.fixture(scope="module")
@@ -99,7 +78,7 @@ def test_kill_dash_nine_loses_nothing(tmp_path: Path) -> None:
     history = project / "sandbox/lae/history.tsv"
     pauses = random.Random(5)
     for told in (2, 5, 9):
-        victim = run(project)
+        victim = controller(project)
         while not history.exists() or len(history.read_text().splitlines()) <= told:
             assert victim.poll() is None
             time.sleep(0.02)
@@ -107,7 +86,7 @@ def test_kill_dash_nine_loses_nothing(tmp_path: Path) -> None:
         victim.send_signal(signal.SIGKILL)
         victim.communicate()
     before = {row.child_id: row for row in state_of(project).rows}
-    last = run(project)
+    last = controller(project)
     _, said = last.communicate()
     assert last.returncode == 0, said
     state = state_of(project)

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from sessions import controller
 from tiny_project import make_project
 
 from lae_controller import build, config, session
@@ -47,16 +48,6 @@ def rows(project: Path) -> list[HistoryRow]:
 def journal(project: Path) -> list[dict[str, Any]]:
     text = (lae(project) / "journal.jsonl").read_text()
     return [json.loads(line) for line in text.splitlines()]
-
-
-def controller(project: Path) -> subprocess.Popen[str]:
-    return subprocess.Popen(
-        [sys.executable, "-m", "lae_controller", "run", str(project), "--yes"],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        env={**os.environ, "PYTHONPATH": str(Path(__file__).resolve().parents[1])},
-    )
 
 
 @pytest.fixture(scope="module")
@@ -246,7 +237,7 @@ def test_ctrl_c_ends_the_children_and_says_how_to_go_on(project: Path) -> None:
     (project / "train.py").write_text(
         script.replace('print(f"params', 'import time\ntime.sleep(0.3)\nprint(f"params')
     )
-    run = controller(project)
+    run = controller(project, "--total-budget", "300")
     until = time.monotonic() + 30
     while not (lae(project) / "history.tsv").exists():
         assert time.monotonic() < until

@@ -28,9 +28,9 @@ from lae_controller.pipeline import MENDABLE
 from lae_controller.program import Evaluation, Intervention, one_line, sort_key
 from lae_controller.results import Result
 from lae_controller.sandbox.launch import Lifelines
-from lae_controller.session import stop_signals
 from lae_controller.state import Asked, RunState
 from lae_controller.steps import Steps
+from lae_controller.stop_signals import stop_signals
 from lae_controller.task import Mutation
 
 Say = Callable[[str], None]

@@ -17,7 +17,8 @@ from lae_controller.lock import ControllerLock
 from lae_controller.sandbox.launch import Lifelines
 from lae_controller.service.client import ApiClient
 from lae_controller.service.worker import Bench, Worker
-from lae_controller.session import refuse_ineffective, stop_signals
+from lae_controller.session import refuse_ineffective
+from lae_controller.stop_signals import stop_signals
 
 Say = Callable[[str], None]
 

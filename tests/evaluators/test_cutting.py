@@ -3,11 +3,10 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+from sessions import state_of
 from tiny_project import make_project
 
-from lae_controller import build, config, session
-from lae_controller.evaluators.baseline import load_prepared
-from lae_controller.ledger import Ledger
+from lae_controller import config, session
 
 SLOW = """\
 import argparse
@@ -42,18 +41,6 @@ def test_a_run_that_cannot_catch_up_is_ended_and_its_child_dropped(tmp_path: Pat
     assert all(record["metric"] is None and record["charge"] > 1.0 for record in cut)
     assert all(record["seconds"] < 9.0 and record["gen"] > 1 for record in cut)
     assert "ended early" in (project / "sandbox/lae/leaderboard.md").read_text()
-    state_again(project)
-
-
-def state_again(project: Path) -> None:
-    """What was cut is folded as it was lived."""
-    settings = config.load(project)
-    prepared = load_prepared(settings)
-    assert prepared is not None
     said: list[str] = []
-    ledger = Ledger(settings.lae_dir, said.append)
-    from lae_controller.resume import load_state
-
-    state = load_state(settings, ledger, build.search_for(settings), prepared.baseline, mend=True)
-    assert state.cut > 0
+    assert state_of(project, said).cut > 0  # what was cut is folded as it was lived
     assert said == []
