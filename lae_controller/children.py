@@ -22,7 +22,7 @@ from lae_controller.config import Settings
 from lae_controller.errors import ChildError, ConfigError, DiffError, LedgerError, PrerequisiteError
 from lae_controller.evaluators import Interrupted
 from lae_controller.evaluators.baseline import Prepared
-from lae_controller.evaluators.briefing import scoring_brief
+from lae_controller.evaluators.briefing import project_brief
 from lae_controller.files import make_folder, remove_tree, write_atomic, write_json
 from lae_controller.mutate import read_outcome
 from lae_controller.mutator_pool import MutatorPool
@@ -161,7 +161,7 @@ class Children:
             empty_regions=self._empty_regions(island, state),
             run_cmd=settings.run_cmd if settings.scoring.trains else "",
             budget=self._budget_in_words(),
-            context=scoring_brief(settings, self._lae / "base"),
+            context=project_brief(settings, self._lae / "base"),
             promise=settings.evolution.prior_exponent > 0,
             directory=str(self.directory(asked.child_id)),
             project=str(settings.root),

@@ -41,6 +41,7 @@ class MutatorSettings:
         thinking: ``off``, or the effort: ``low``, ``medium``, ``high``.
         repair_attempts: further tries for a change that does not apply or a child that crashes.
         reply: ``diff`` or ``files``.
+        context: what models are told about the project, in its user's words.
     """
 
     backend: str = "offline"
@@ -52,6 +53,7 @@ class MutatorSettings:
     thinking: str = "off"
     repair_attempts: int = 2
     reply: str = "diff"
+    context: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,9 +10,23 @@ from lae_controller.evaluators.baseline import Baseline
 from lae_controller.evaluators.shards import coarse_note, counts_note
 from lae_controller.evaluators.table import FEW_ROWS
 from lae_controller.files import read_json
+from lae_controller.sandbox.command import entrypoint
 from lae_controller.scoring import DATASET, JUDGE, SCRIPT, TESTS
 
 _MOST = 6000
+
+
+def project_brief(settings: Settings, base: Path) -> str:
+    """Return what a Mutator is told about the project: its user's words, and how it is scored.
+
+    Args:
+        base: the snapshot of the project.
+
+    Returns:
+        Plain text; empty if neither ``mutator.context`` nor the scoring says anything.
+    """
+    parts = (settings.mutator.context.strip(), scoring_brief(settings, base))
+    return "\n".join(part for part in parts if part)
 
 
 def scoring_brief(settings: Settings, base: Path) -> str:
@@ -22,7 +36,8 @@ def scoring_brief(settings: Settings, base: Path) -> str:
         base: the snapshot of the project.
 
     Returns:
-        Plain text; empty for the mode ``command``, where the command speaks for itself.
+        Plain text. In mode ``command`` what the script that is started says of itself, which
+        a Mutator does not see otherwise; empty if it says nothing or may be edited.
     """
     scoring = settings.scoring
     if scoring.mode == DATASET:
@@ -33,7 +48,7 @@ def scoring_brief(settings: Settings, base: Path) -> str:
             "every case passes. Tests and their configuration are restored before every run."
         )
     if scoring.mode == SCRIPT:
-        text = _docstring(base / (scoring.script or ""))
+        text = _docstring(base / (scoring.script or "")) or "(no docstring)"
         return f"Scored from 0 to 1 by a script that imports `candidate`. It says:\n{text}"[:_MOST]
     if scoring.mode == JUDGE:
         low, high = scoring.scale
@@ -43,7 +58,15 @@ def scoring_brief(settings: Settings, base: Path) -> str:
             f"A blind judge grades the text from {low:g} to {high:g} by this rubric. Speaking to "
             f"the judge does not help.\n{rubric}"
         )[:_MOST]
-    return ""
+    return _script_brief(settings, base)
+
+
+def _script_brief(settings: Settings, base: Path) -> str:
+    script = entrypoint(settings)
+    if script is None or not script.endswith(".py") or script in settings.editable_files:
+        return ""
+    text = _docstring(base / script)
+    return f"`{script}`, which stays as it is, says of itself:\n{text}"[:_MOST] if text else ""
 
 
 def _dataset_brief(settings: Settings) -> str:
@@ -62,10 +85,11 @@ def _dataset_brief(settings: Settings) -> str:
 
 
 def _docstring(path: Path) -> str:
+    """Return the docstring of a script; empty if there is none or it cannot be read."""
     try:
-        return ast.get_docstring(ast.parse(path.read_text("utf-8"))) or "(no docstring)"
+        return ast.get_docstring(ast.parse(path.read_text("utf-8"))) or ""
     except (OSError, ValueError, SyntaxError):
-        return "(it cannot be read)"
+        return ""
 
 
 def shape(settings: Settings) -> str:

@@ -8,7 +8,7 @@ from made import made_baseline
 
 from lae_controller import config
 from lae_controller.evaluators.baseline import Baseline
-from lae_controller.evaluators.briefing import scoring_brief, scoring_notes, shape
+from lae_controller.evaluators.briefing import project_brief, scoring_brief, scoring_notes, shape
 from lae_controller.files import make_folder, write_json
 from lae_controller.program import Artifacts
 
@@ -51,6 +51,41 @@ def test_every_mode_says_how_it_scores(
     tmp_path: Path, scoring: str, metric: str, said: str
 ) -> None:
     assert said in scoring_brief(settings(tmp_path, scoring, metric), tmp_path)
+
+
+def trained(root: Path, more: str = "") -> config.Settings:
+    text = (
+        "metric: acc\nmetric_direction: maximize\neditable_files: [model.py]\ntotal_budget: 9\n"
+        f'run_cmd: "python train.py --epochs {{budget}}"\ngate: epochs\nbudget: 8\n{more}'
+    )
+    return config.parse(text, root / "loop.run.yaml")
+
+
+def test_a_harness_that_the_mutator_does_not_see_speaks_for_itself(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text('"""Calls step(x, y) for every batch."""\n')
+    brief = project_brief(trained(tmp_path), tmp_path)
+    assert (
+        brief
+        == "`train.py`, which stays as it is, says of itself:\nCalls step(x, y) for every batch."
+    )
+
+
+def test_the_users_words_come_first(tmp_path: Path) -> None:
+    said = trained(tmp_path, 'mutator: {context: "Tell digits apart."}\n')
+    assert project_brief(said, tmp_path) == "Tell digits apart."
+
+
+@pytest.mark.parametrize("script", ["x = 1\n", "def (\n", None])
+def test_a_script_that_says_nothing_is_not_mentioned(tmp_path: Path, script: str | None) -> None:
+    if script is not None:
+        (tmp_path / "train.py").write_text(script)
+    assert project_brief(trained(tmp_path), tmp_path) == ""
+
+
+def test_an_entry_point_that_may_be_edited_is_seen_whole_anyway(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text('"""Trains."""\n')
+    editable = replace(trained(tmp_path), editable_files=("train.py",))
+    assert project_brief(editable, tmp_path) == ""
 
 
 def test_nothing_is_fitted_without_a_share(tmp_path: Path) -> None:
