@@ -64,6 +64,16 @@ class Budget:
             return float(settings.reserve)
         return float(max(2, math.ceil(0.1 * total.runs)))
 
+    @property
+    def variants(self) -> int:
+        """Mutated copies of the baseline per island in generation 0, as far as the budget goes."""
+        wanted, runs = self.settings.evolution.initial_variants, self.settings.total_budget.runs
+        if runs is None or not wanted:
+            return wanted
+        children = (runs - self.reserve - self.baseline.charge) / (self.smoke_charge + 1.0)
+        most = max(0, math.floor(children + 1e-9)) // self.settings.evolution.num_islands
+        return min(wanted, most)
+
     def affords(
         self, runs: int, state: RunState, elapsed: float, under_way: int, finished: float
     ) -> bool:

@@ -49,7 +49,7 @@ class Controller:
     def run(self) -> Stop:
         """Go on from wherever the ledgers stand until there is a reason to stop."""
         self._concurrency.note_configured()
-        self.steps.begin()
+        self.steps.begin(self.budget.variants)
         self._carry_out(self._variants())
         self._show()
         in_order = self.settings.evolution.in_order
@@ -76,7 +76,7 @@ class Controller:
     def _variants(self) -> list[Asked]:
         """Ask for the mutated copies of the baseline that generation 0 is to have."""
         islands = self.settings.evolution.num_islands
-        variants = self.settings.evolution.initial_variants
+        variants = self.budget.variants
         size = islands * (1 + variants)
         wanted = [child_id(0, i, v + 1) for v in range(variants) for i in range(islands)]
         new = [child for child in wanted if not self.steps.is_known(child)]
@@ -222,7 +222,7 @@ class Controller:
         Tasks whose lease has run out come first.
         """
         self._concurrency.note_configured()
-        self.steps.begin()
+        self.steps.begin(self.budget.variants)
         self._variants()
         wanted = self._concurrency.slots if count is None else count
         free = [asked for asked in self.state.asked.values() if leases.is_free(asked)]

@@ -87,10 +87,14 @@ class Steps:
 
     # -- generation zero ---------------------------------------------------------------------
 
-    def begin(self) -> None:
-        """Tell the baseline on every island, unless that was done."""
+    def begin(self, variants: int) -> None:
+        """Tell the baseline on every island, unless that was done.
+
+        Args:
+            variants: how many mutated copies of it per island generation 0 is to have besides.
+        """
         islands = self.settings.evolution.num_islands
-        size = islands * (1 + self.settings.evolution.initial_variants)
+        size = islands * (1 + variants)
         baselines = [Asked(child_id(0, i, 0), 0, size, None, "baseline") for i in range(islands)]
         self.ask([asked for asked in baselines if not self.is_known(asked.child_id)])
         for asked in baselines:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from sessions import controller
+from sessions import controller, state_of
 from tiny_project import make_project
 
 from lae_controller import build, config, session
@@ -171,6 +171,18 @@ def test_initial_variants_belong_to_generation_zero(project: Path) -> None:
     search(project)
     first = [row.child_id for row in rows(project) if row.gen == 0]
     assert first == ["g0-i0-a0", "g0-i1-a0", "g0-i0-a1", "g0-i1-a1"]
+
+
+def test_initial_variants_stay_within_the_budget(project: Path) -> None:
+    text = (project / "loop.run.yaml").read_text()
+    text = text.replace("evolution:\n", "evolution:\n  initial_variants: 50\n")
+    (project / "loop.run.yaml").write_text(text)
+    search(project)
+    found = rows(project)
+    first = [row.child_id for row in found if row.gen == 0]
+    assert 4 <= len(first) <= 10
+    assert state_of(project).spent <= 10.0
+    assert [row.gen for row in found] == sorted(row.gen for row in found)
 
 
 def test_the_leaderboard_shows_that_part_of_a_run_was_not_a_number(project: Path) -> None:

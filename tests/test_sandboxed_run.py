@@ -71,7 +71,7 @@ def one_generation(project: Path, *changes: str, isolation: str = "auto") -> lis
     controller._concurrency = Concurrency(parts)
     try:
         controller._concurrency.note_configured()
-        controller.steps.begin()
+        controller.steps.begin(variants=0)
         controller._ask_more()
         controller._carry_out(list(state.asked.values()))
     finally:

@@ -121,7 +121,7 @@ class Engine:
             return
         search = self._open()
         try:
-            search.steps.begin()
+            search.steps.begin(variants=0)
             self._take_up(search)
             while self._goes_on(search):
                 self._turn(search)
