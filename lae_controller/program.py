@@ -52,6 +52,10 @@ class Reason(str, Enum):
     KILLED = "killed"
 
 
+CUT_SHORT = "cut at step "
+"""How the detail of a child begins whose full run was ended by its curve (``early_stop``)."""
+
+
 class Direction(str, Enum):
     """Whether more or less of the metric is better."""
 

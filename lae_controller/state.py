@@ -16,6 +16,7 @@ from lae_controller.ledger import Event, HistoryRow
 from lae_controller.mutators.credit import OperatorCredits
 from lae_controller.noise import Noise, mean_of, pooled
 from lae_controller.program import (
+    CUT_SHORT,
     Cell,
     Elite,
     Measures,
@@ -307,7 +308,7 @@ class RunState:
     def _note_child(self, parent_id: str, record: Record, placement: Placement) -> None:
         self.children += 1
         self.kept += placement.kept
-        self.cut += record.detail.startswith("cut at step ")
+        self.cut += record.detail.startswith(CUT_SHORT)
         self.statuses[record.status.value] += 1
         self.never_ran = 0 if record.charge > 0 else self.never_ran + 1
         if record.reason is not None:

@@ -18,7 +18,7 @@ from itertools import accumulate
 
 from lae_controller.evolution import EarlyStopSettings
 from lae_controller.outputs.loss_curve import is_validation
-from lae_controller.program import Artifacts, Direction
+from lae_controller.program import CUT_SHORT, Artifacts, Direction
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +81,7 @@ class EarlyStop:
             return None
         median_here = statistics.median(here for here, _ in known)
         return (
-            f"cut at step {step:g} of {last:g}: {self.name} is {self._shown(so_far)}; the median "
+            f"{CUT_SHORT}{step:g} of {last:g}: {self.name} is {self._shown(so_far)}; the median "
             f"of {len(known)} elites had {self._shown(median_here)} here and "
             f"{self._shown(bar)} in the end, and from here on no elite gained so much, "
             f"not even times {self.margin:g}"
