@@ -9,7 +9,15 @@ from lae_controller.evaluators.baseline import Baseline
 from lae_controller.program import Cell
 from lae_controller.views.held_out import held_out
 from lae_controller.views.summary import Placed, Summary
-from lae_controller.views.text import ascii_map, seconds_text, short, signed, table, where_text
+from lae_controller.views.text import (
+    ascii_map,
+    gain_text,
+    seconds_text,
+    short,
+    signed,
+    table,
+    where_text,
+)
 
 _ROWS = 20
 
@@ -106,7 +114,7 @@ def verdict(summary: Summary) -> list[str]:
     found, noise = summary.claim, summary.noise
     if found is not None:
         seeds = f"{found.pairs} fresh seed{'s' if found.pairs > 1 else ''}"
-        size = f"{signed(found.gain)} ± {short(found.error)} on {seeds}"
+        size = f"{gain_text(found.gain, found.error)} on {seeds}"
         if found.holds:
             return [f"Confirmed: {size} that the search never saw."]
         return [f"No improvement beyond noise: {size} that the search never saw."]
@@ -125,7 +133,7 @@ def _noise(baseline: Baseline, *, seeded: bool) -> str:
     runs = f"{len(baseline.metrics)} runs"
     if baseline.spread == 0.0:
         return f"{runs}, no spread" + (": deterministic" if seeded else ", no seed to vary")
-    return f"mean of {runs}, spread {short(baseline.spread)}; less may be luck"
+    return f"mean of {runs}, spread {baseline.spread:.3g}; less may be luck"
 
 
 def _coverage(summary: Summary) -> list[str]:

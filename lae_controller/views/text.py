@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 
 from lae_controller.ledger import complexity_text
@@ -23,6 +24,16 @@ def printable(text: str) -> str:
 def signed(value: float) -> str:
     """Write a difference with its sign."""
     return f"{value:+.4g}"
+
+
+def gain_text(gain: float, error: float) -> str:
+    """Write a gain with its standard error: ``+0.400 ± 0.037``, no digit that chance decides."""
+    if error <= 0.0 or not math.isfinite(error):
+        return f"{signed(gain)} ± {error:g}"
+    digits = max(0, 1 - math.floor(math.log10(error)))
+    if digits > 6:
+        return f"{gain:+.3g} ± {error:.2g}"
+    return f"{gain:+.{digits}f} ± {error:.{digits}f}"
 
 
 def seconds_text(seconds: float) -> str:
