@@ -250,7 +250,7 @@ def test_ctrl_c_ends_the_children_and_says_how_to_go_on(project: Path) -> None:
         script.replace('print(f"params', 'import time\ntime.sleep(0.3)\nprint(f"params')
     )
     run = controller(project, "--total-budget", "300")
-    until = time.monotonic() + 30
+    until = time.monotonic() + 180
     while not (lae(project) / "history.tsv").exists():
         assert time.monotonic() < until
         time.sleep(0.05)

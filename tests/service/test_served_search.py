@@ -47,7 +47,7 @@ def value_of(source: str) -> float:
 def work(served: Any, most: int = 100) -> list[str]:
     """Evaluate programs until the experiment ends or ``most`` are done; return their ids."""
     done: list[str] = []
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 180
     while served.experiment.state is ExperimentState.RUNNING and len(done) < most:
         assert time.monotonic() < deadline
         handed, _ = served.experiment.acquire(1)
@@ -63,7 +63,7 @@ def work(served: Any, most: int = 100) -> list[str]:
 
 
 def eventually(true: Callable[[], Any]) -> None:
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + 180
     while not true():
         assert time.monotonic() < deadline
         time.sleep(0.01)
