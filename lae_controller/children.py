@@ -23,7 +23,7 @@ from lae_controller.errors import ChildError, ConfigError, DiffError, LedgerErro
 from lae_controller.evaluators import Interrupted
 from lae_controller.evaluators.baseline import Prepared
 from lae_controller.evaluators.briefing import project_brief
-from lae_controller.files import make_folder, remove_tree, write_atomic, write_json
+from lae_controller.files import make_folder, remove_tree, write_atomic, write_note
 from lae_controller.mutate import read_outcome
 from lae_controller.mutator_pool import MutatorPool
 from lae_controller.niches import empty_regions
@@ -124,7 +124,7 @@ class Children:
         remove_tree(folder)
         make_folder(folder)
         mutator = encode(self._settings.mutator)
-        write_json(folder / "task.json", {"mutator": mutator, "task": encode(task)})
+        write_note(folder / "task.json", {"mutator": mutator, "task": encode(task)})
         return task
 
     def _task(self, asked: Asked, state: RunState) -> Task:
@@ -273,7 +273,8 @@ class Children:
         editable = self._prepared.baseline.editable
         repaired = False
         if change.strip():
-            write_atomic(self._lae / "results" / f"{asked.child_id}.diff", change)
+            diff = self._lae / "results" / f"{asked.child_id}.diff"
+            write_atomic(diff, change, durable=False)  # with the result, which follows
             applied = apply_change(before, change, editable=self._may_change(before))
             repaired = applied.repaired
             self._refuse_harness(applied.added)

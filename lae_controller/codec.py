@@ -12,14 +12,16 @@ from typing import Any, TypeVar
 
 T = TypeVar("T")
 _Decoder = Callable[[Any], Any]
+_PLAIN = frozenset({str, int, float, bool, type(None)})
 
 
 def encode(value: Any) -> Any:
     """Return plain data: dataclasses become objects, enums their values, tuples lists."""
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return {
-            field.name: encode(getattr(value, field.name)) for field in dataclasses.fields(value)
-        }
+    kind = type(value)
+    if kind in _PLAIN:
+        return value
+    if (names := _field_names(kind)) is not None:
+        return {name: encode(getattr(value, name)) for name in names}
     if isinstance(value, Enum):
         return value.value
     if isinstance(value, Mapping):
@@ -27,6 +29,14 @@ def encode(value: Any) -> Any:
     if isinstance(value, (list, tuple)):
         return [encode(item) for item in value]
     return value
+
+
+@cache
+def _field_names(kind: type) -> tuple[str, ...] | None:
+    """Return the names of a dataclass's fields; None for any other type."""
+    if not dataclasses.is_dataclass(kind):
+        return None
+    return tuple(field.name for field in dataclasses.fields(kind))
 
 
 def decode(kind: type[T], data: Any) -> T:

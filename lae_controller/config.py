@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -83,6 +84,12 @@ class FurtherMetric:
     direction: Direction
 
 
+@cache
+def _resolved(root: Path, folder: str) -> Path:
+    """Return a folder of a project without links; asked for hundreds of times for each child."""
+    return (root / folder).resolve()
+
+
 @dataclass(frozen=True, slots=True)
 class Settings:
     """Everything a run is told, with paths resolved against the project root.
@@ -145,7 +152,7 @@ class Settings:
     @property
     def sandbox_dir(self) -> Path:
         """``sandbox_root``, resolved against the project root."""
-        return (self.root / self.sandbox_root).resolve()
+        return _resolved(self.root, self.sandbox_root)
 
     @property
     def budget_unit(self) -> str:

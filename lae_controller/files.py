@@ -14,31 +14,55 @@ from typing import Any
 from lae_controller.errors import LaeError, PrerequisiteError
 
 
-def write_atomic(path: Path, data: bytes | str) -> None:
+def write_atomic(path: Path, data: bytes | str, *, durable: bool = True) -> None:
     """Replace ``path`` by ``data``: written aside, fsynced, moved, the folder fsynced.
+
+    Args:
+        durable: whether it must outlive a loss of power. Without it, it is whole for every other
+            process and outlives this one, however that ends; that is enough for what is made anew
+            from something durable, and spares two waits for the disk.
 
     Raises:
         PrerequisiteError: if the disk is full or the place cannot be written; ``path`` stays
             as it was.
     """
     raw = data.encode("utf-8") if isinstance(data, str) else data
-    aside = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    folder, name = os.path.split(path)
+    aside = f"{folder}/.{name}.{os.getpid()}.tmp" if folder else f".{name}.{os.getpid()}.tmp"
     try:
-        with aside.open("wb") as stream:
-            stream.write(raw)
-            stream.flush()
-            os.fsync(stream.fileno())
-        aside.replace(path)
-        sync_folder(path.parent)
+        _write_new(aside, raw, durable=durable)
+        os.replace(aside, path)
+        if durable:
+            sync_folder(path.parent)
     except OSError as error:
         with contextlib.suppress(OSError):
-            aside.unlink(missing_ok=True)
+            os.unlink(aside)
         raise cannot_write(path, error) from error
+
+
+def _write_new(path: str, raw: bytes, *, durable: bool) -> None:
+    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC
+    descriptor = os.open(path, flags, 0o666)
+    try:
+        _write_all(descriptor, raw)
+        if durable:
+            os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 def write_json(path: Path, value: Any) -> None:
     """Write ``value`` as JSON; NaN and infinity are refused, as they would not read back."""
     write_atomic(path, json.dumps(value, indent=1, allow_nan=False, ensure_ascii=False) + "\n")
+
+
+def write_note(path: Path, value: Any) -> None:
+    """Write ``value`` as JSON on one line, for another process of this run: not durable.
+
+    A loss of power may lose it; what it is about is then done once more.
+    """
+    text = json.dumps(value, allow_nan=False, ensure_ascii=False)
+    write_atomic(path, text + "\n", durable=False)
 
 
 def read_json(path: Path) -> Any | None:
@@ -49,8 +73,11 @@ def read_json(path: Path) -> Any | None:
         return None
 
 
-def append_durably(path: Path, data: bytes) -> None:
-    """Append ``data`` as a whole and fsync it; a failed append is cut back.
+def append(path: Path, data: bytes, *, durable: bool = True) -> None:
+    """Append ``data`` as a whole; a failed append is cut back.
+
+    Args:
+        durable: whether it is fsynced before this returns; else ``sync_file`` does it later.
 
     Raises:
         PrerequisiteError: if the disk is full or the file cannot be written; nothing was added.
@@ -63,7 +90,8 @@ def append_durably(path: Path, data: bytes) -> None:
         before = os.fstat(descriptor).st_size
         try:
             _write_all(descriptor, data)
-            os.fsync(descriptor)
+            if durable:
+                os.fsync(descriptor)
         except OSError as error:
             os.ftruncate(descriptor, before)
             raise cannot_write(path, error) from error
@@ -89,6 +117,24 @@ def check_free(folder: Path, floor: int) -> None:
             f"{folder}: no space left to begin more: {free >> 20} MiB are free; expected at least "
             f"{floor >> 20} MiB. Free some space and give the same command again"
         )
+
+
+def sync_file(path: Path) -> None:
+    """Make what was written to ``path``, by whomever, durable; one that is missing is passed over.
+
+    Raises:
+        PrerequisiteError: if the disk failed.
+    """
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return
+    try:
+        os.fsync(descriptor)
+    except OSError as error:
+        raise cannot_write(path, error) from error
+    finally:
+        os.close(descriptor)
 
 
 def sync_folder(folder: Path) -> None:
@@ -168,7 +214,14 @@ def sha256_of(path: Path) -> str:
 
 def remove_tree(path: Path) -> None:
     """Remove a directory tree, also one whose folders were made read-only; missing is fine."""
-    if not path.exists() and not path.is_symlink():
+    try:
+        shutil.rmtree(path)
+    except FileNotFoundError:
+        if not path.exists():
+            return
+    except OSError:
+        pass  # a folder without the right to write to it, or a file that came meanwhile
+    else:
         return
     for folder, _, _ in os.walk(path):
         with contextlib.suppress(OSError):

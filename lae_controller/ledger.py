@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from lae_controller.errors import LedgerError
-from lae_controller.files import append_durably, make_folder, write_atomic
+from lae_controller.files import append, make_folder, sync_file, sync_folder, write_atomic
 from lae_controller.program import Cell, parse_child_id
 
 Event = dict[str, Any]
@@ -141,13 +141,44 @@ class Ledger:
         self.history = folder / "history.tsv"
         self.archive = folder / "archive.tsv"
         self._say = say
+        self._unsynced: set[Path] = set()
+        self._archive_shown = b""
 
     # -- journal -----------------------------------------------------------------------------
 
-    def append(self, events: Sequence[Event]) -> None:
-        """Append events as a whole and make them durable."""
+    def append(self, events: Sequence[Event], *, durable: bool = True) -> None:
+        """Append events as a whole.
+
+        Args:
+            durable: whether they, and all before them, outlive a loss of power once this returns.
+                What follows from something durable may wait for the next ``sync``: nothing that
+                depends on it may be begun before.
+        """
         lines = [json.dumps(event, allow_nan=False, ensure_ascii=False) for event in events]
-        append_durably(self.journal, "".join(line + "\n" for line in lines).encode("utf-8"))
+        raw = "".join(line + "\n" for line in lines).encode("utf-8")
+        append(self.journal, raw, durable=durable)
+        self._note(self.journal, durable=durable)
+
+    def sync(self) -> None:
+        """Make the journal durable as far as it goes."""
+        if self.journal in self._unsynced:
+            sync_file(self.journal)
+            self._unsynced.discard(self.journal)
+
+    def sync_all(self) -> None:
+        """Make the journal and both views durable as far as they go."""
+        if not self._unsynced:
+            return
+        for path in sorted(self._unsynced):
+            sync_file(path)
+        sync_folder(self.folder)
+        self._unsynced.clear()
+
+    def _note(self, path: Path, *, durable: bool) -> None:
+        if durable:
+            self._unsynced.discard(path)
+        else:
+            self._unsynced.add(path)
 
     def read_journal(self, *, mend: bool) -> list[Event] | None:
         """Return all events; None if there is no journal to go by.
@@ -176,12 +207,16 @@ class Ledger:
 
     # -- views -------------------------------------------------------------------------------
 
+    # Shown at once, durable with the next ``sync_all``: a loss of power may leave a view behind the
+    # journal, from which it is then rebuilt.
+
     def append_history(self, rows: Iterable[HistoryRow]) -> None:
         """Append rows to ``history.tsv``, with its header if the file is new."""
         text = "".join(_line(row.fields()) for row in rows)
         if not self.history.exists():
             text = _line(HISTORY_HEADER) + text
-        append_durably(self.history, text.encode("utf-8"))
+        append(self.history, text.encode("utf-8"), durable=False)
+        self._note(self.history, durable=False)
 
     def write_history(self, rows: Iterable[HistoryRow]) -> None:
         """Replace ``history.tsv``."""
@@ -189,7 +224,11 @@ class Ledger:
 
     def write_archive(self, rows: Iterable[ArchiveRow]) -> None:
         """Replace ``archive.tsv``."""
-        write_atomic(self.archive, _table(ARCHIVE_HEADER, rows))
+        raw = _table(ARCHIVE_HEADER, rows)
+        if raw != self._archive_shown:
+            write_atomic(self.archive, raw, durable=False)
+            self._note(self.archive, durable=False)
+            self._archive_shown = raw
 
     def read_history(self, *, mend: bool) -> list[HistoryRow] | None:
         """Return the rows of ``history.tsv``; None if it is missing or was emptied.

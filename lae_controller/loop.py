@@ -71,6 +71,7 @@ class Controller:
         if len(self.state.rows) != self._shown:
             self._shown = len(self.state.rows)
             self._has_shown = True
+            self.ledger.sync_all()
             self._observe(self.state)
 
     def _variants(self) -> list[Asked]:
@@ -169,6 +170,7 @@ class Controller:
             while (due := confirm.due()) is not None:
                 self._tell_one(pipeline, *due, recent)
             self._repeat(confirm, pipeline)
+            self.ledger.sync()
         return stop
 
     def _take_up(self, pipeline: Pipeline, confirm: Confirm) -> None:
@@ -185,22 +187,30 @@ class Controller:
     def _fill(self, pipeline: Pipeline) -> Stop | None:
         """Ask for children until enough are under way; return why that has an end."""
         wanted = self._ahead.wanted(self._concurrency.slots)
-        while pipeline.proposing + pipeline.ready + len(pipeline.flight) < wanted:
-            stop = self._stop()
-            if stop is not None:
-                return stop
+        wanted -= pipeline.proposing + pipeline.ready + len(pipeline.flight)
+        new: list[Asked] = []
+        stop: Stop | None = None
+        while len(new) < wanted and (stop := self._stop()) is None:
             if len(self.state.asked) >= self.budget.room(self.state, self.steps.elapsed()):
-                return None  # what is under way may cost less than it could, or use up the budget
+                break  # what is under way may cost less than it could, or use up the budget
+            new.append(self._ask_one(durable=False))
+        if new:
             check_free(self.settings.lae_dir, DISK_FLOOR)
-            pipeline.add(self._ask_one())
-        return None
+            self.ledger.sync()
+        for asked in new:
+            pipeline.add(asked)
+        return stop
 
-    def _ask_one(self) -> Asked:
-        """Ask for the next child: of the current generation, or of a new one."""
+    def _ask_one(self, *, durable: bool = True) -> Asked:
+        """Ask for the next child: of the current generation, or of a new one.
+
+        Args:
+            durable: see ``Steps.ask``.
+        """
         fresh = self.state.gen_asked >= self.state.gen_size
         size = self._concurrency.slots if fresh else self.state.gen_size
         (asked,) = self.steps.choose(self.state.next_ids(size)[:1], size)
-        self.steps.ask([asked])
+        self.steps.ask([asked], durable=durable)
         return asked
 
     def _tell_one(

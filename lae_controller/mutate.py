@@ -17,7 +17,7 @@ from types import TracebackType
 from lae_controller.codec import decode, encode
 from lae_controller.config import MutatorSettings
 from lae_controller.errors import ChildError, LaeError
-from lae_controller.files import write_json
+from lae_controller.files import write_note
 from lae_controller.mutators import load_mutator
 from lae_controller.mutators.deadline import OutOfTime, time_limit, usable
 from lae_controller.mutators.environment import Redactor
@@ -42,7 +42,7 @@ def main(path: Path) -> int:
     outcome = _propose(task, settings)
     failed = isinstance(outcome, MutatorFailure)
     name = _FAILURE if failed else _MUTATION
-    write_json(path.with_name(name), redactor.data(encode(outcome)))
+    write_note(path.with_name(name), redactor.data(encode(outcome)))
     if not isinstance(outcome, MutatorFailure):
         return 0
     sys.stderr.write(f"{outcome.reason.value}: {redactor.text(outcome.detail)}\n")

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from lae_controller.codec import decode, encode
-from lae_controller.files import read_json, write_json
+from lae_controller.files import read_json, sync_file, write_json
 from lae_controller.program import (
     Artifacts,
     Evaluation,
@@ -84,10 +84,12 @@ def to_json(result: Result) -> dict[str, Any]:
 
 
 def write(lae_dir: Path, result: Result) -> None:
-    """Check a result against its schema and write it durably."""
+    """Check a result against its schema and write it durably, after its change."""
     value = to_json(result)
     validate(value, "result", f"results/{result.child_id}.json")
-    write_json(path_of(lae_dir, result.child_id), value)
+    path = path_of(lae_dir, result.child_id)
+    sync_file(path.with_suffix(".diff"))
+    write_json(path, value)
 
 
 def read(lae_dir: Path, child_id: str) -> Result | None:

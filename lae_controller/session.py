@@ -138,7 +138,8 @@ def observer(settings: Settings, prepared: Prepared, say: Say) -> Callable[[RunS
 
     def observe(state: RunState) -> None:
         summary = summarise(settings, baseline, state)
-        write_atomic(settings.lae_dir / "leaderboard.md", leaderboard(summary, baseline, settings))
+        text = leaderboard(summary, baseline, settings)
+        write_atomic(settings.lae_dir / "leaderboard.md", text, durable=False)
         say(status_line(summary, baseline))
 
     return observe

@@ -130,12 +130,16 @@ class Steps:
             )
         return asked
 
-    def ask(self, new: Iterable[Asked]) -> None:
-        """Write down that these children are asked for, before anything is done for them."""
+    def ask(self, new: Iterable[Asked], *, durable: bool = True) -> None:
+        """Write down that these children are asked for, before anything is done for them.
+
+        Args:
+            durable: False if the caller calls ``ledger.sync`` before anything is done for them.
+        """
         at = datetime.now(timezone.utc).isoformat(timespec="seconds")
         events = [ask_event(asked, at) for asked in new]
         if events:
-            self.ledger.append(events)
+            self.ledger.append(events, durable=durable)
             for event in events:
                 self.state.apply(event)
 
@@ -305,10 +309,14 @@ class Steps:
     # -- tell --------------------------------------------------------------------------------
 
     def tell(self, asked: Asked, result: Result) -> Placement:
-        """Place a child, write it down, and show it in the views."""
+        """Place a child, write it down, and show it in the views.
+
+        Its result is durable already, from which it would be told again; so the event may wait
+        for the next ``ledger.sync``, which comes before anything that is begun hereafter.
+        """
         result = self._not_twice(asked, result)
         event, placement = self.state.tell(self._record(asked, result))
-        self.ledger.append([event])
+        self.ledger.append([event], durable=False)
         self.ledger.append_history(self.state.rows[-1:])
         self.write_archive()
         self.children.forget(asked.child_id)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+from functools import cache
 from typing import Any
 
 from lae_controller.errors import ConfigError
@@ -15,7 +16,7 @@ def validate(values: object, schema: str, where: str) -> None:
     Raises:
         ConfigError: for the first thing that is not allowed.
     """
-    _check(values, load_schema(schema), where, ())
+    _check(values, _validator(schema, None), where, ())
 
 
 def validate_part(value: object, schema: str, key: str, where: str) -> None:
@@ -24,13 +25,19 @@ def validate_part(value: object, schema: str, key: str, where: str) -> None:
     Raises:
         ConfigError: for the first thing that is not allowed.
     """
-    _check(value, load_schema(schema)["properties"][key], where, (key,))
+    _check(value, _validator(schema, key), where, (key,))
 
 
-def _check(value: object, schema: dict[str, Any], where: str, path: tuple[str, ...]) -> None:
+@cache
+def _validator(schema: str, key: str | None) -> Any:
+    """Return the validator of a schema, or of one of its keys; making one takes a while."""
     import jsonschema  # not needed by Mutator processes, which read settings that were checked
 
-    validator = jsonschema.Draft202012Validator(schema)
+    whole = load_schema(schema)
+    return jsonschema.Draft202012Validator(whole if key is None else whole["properties"][key])
+
+
+def _check(value: object, validator: Any, where: str, path: tuple[str, ...]) -> None:
     errors = sorted(validator.iter_errors(value), key=lambda error: list(map(str, error.path)))
     if errors:
         raise ConfigError(f"{where}: {_explain(errors[0], path)}")

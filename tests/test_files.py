@@ -8,7 +8,7 @@ import pytest
 
 from lae_controller.errors import PrerequisiteError
 from lae_controller.files import (
-    append_durably,
+    append,
     copy_file,
     read_json,
     remove_tree,
@@ -38,7 +38,7 @@ def test_a_torn_json_file_reads_as_none(tmp_path: Path, content: bytes) -> None:
 
 def test_an_append_that_fails_is_cut_back(tmp_path: Path) -> None:
     path = tmp_path / "log"
-    append_durably(path, b"first\n")
+    append(path, b"first\n")
     child = os.fork()
     if child == 0:
         import resource
@@ -47,13 +47,13 @@ def test_an_append_that_fails_is_cut_back(tmp_path: Path) -> None:
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
         resource.setrlimit(resource.RLIMIT_FSIZE, (10, 10))
         try:
-            append_durably(path, b"second, which is too long\n")
+            append(path, b"second, which is too long\n")
         except PrerequisiteError as error:
             os._exit(0 if "no space left" in str(error) else 3)
         os._exit(4)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
     assert path.read_bytes() == b"first\n"
-    append_durably(path, b"third\n")
+    append(path, b"third\n")
     assert path.read_bytes() == b"first\nthird\n"
 
 

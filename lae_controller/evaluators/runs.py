@@ -13,7 +13,7 @@ from lae_controller.errors import ChildError, PrerequisiteError
 from lae_controller.evaluators import Interrupted
 from lae_controller.evaluators.cutting import Cutter, why_cut
 from lae_controller.evaluators.early_stop import EarlyStop
-from lae_controller.files import make_folder, read_json, remove_tree, write_json
+from lae_controller.files import make_folder, read_json, remove_tree, write_note
 from lae_controller.machine.slots import Slot
 from lae_controller.outputs.artifacts import trim_traceback
 from lae_controller.program import Reason
@@ -34,6 +34,7 @@ from lae_controller.sandbox.tiers import setup_failed
 Failure = tuple[Reason, str]
 
 _OUT_OF_MEMORY = re.compile(rb"MemoryError|OutOfMemoryError|CUDA out of memory|Cannot allocate mem")
+_ORDER = "order.json"
 _NO_SPACE = re.compile(rb"No space left on device|\[Errno 28\]")
 
 
@@ -141,7 +142,7 @@ class Bench:
         wait_for_warden(place)
         ended = read_outcome(place / "output.exit.json")
         undone = ended is None or (ended.why == "lifeline" and not why_cut(place))
-        if ended is None or undone or read_json(place / "key.json") != order.key:
+        if ended is None or undone or (read_json(place / _ORDER) or {}).get("key") != order.key:
             ended = self._start(order)
         if ended.why == "lifeline" and not why_cut(place):
             raise Interrupted(f"{place.parent.name}: {place.name} run was cut off")
@@ -159,8 +160,8 @@ class Bench:
             order.command, place, order.slot.devices, calls=order.calls
         )
         stamps = self.isolation.data_stamps()
-        write_json(place / "key.json", order.key)
-        write_json(place / "view.json", {"seen_at": str(wrapped.cwd), "stamps": encode(stamps)})
+        seen = {"seen_at": str(wrapped.cwd), "stamps": encode(stamps)}
+        write_note(place / _ORDER, {"key": order.key, **seen})
         return run(
             Command(
                 wrapped.argv,
@@ -185,7 +186,7 @@ class Bench:
             raise PrerequisiteError(
                 f"isolation: {self.isolation.tier.value} could not be set up for a run: {broken}"
             )
-        seen = read_json(place / "view.json") or {"seen_at": str(place / "work"), "stamps": {}}
+        seen = read_json(place / _ORDER)
         return Finished(
             order=order,
             ended=ended,
