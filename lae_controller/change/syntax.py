@@ -14,6 +14,7 @@ import threading
 import warnings
 from collections.abc import Callable
 from pathlib import PurePosixPath
+from types import CodeType
 
 from lae_controller.change import yaml11
 from lae_controller.change.source import BOM, encode_source, is_python
@@ -62,6 +63,17 @@ def parse_python(text: str) -> ast.Module:
             return ast.parse(text.removeprefix(BOM))
         except (ValueError, RecursionError, MemoryError) as exc:
             raise SyntaxError(str(exc) or "nested too deeply") from exc
+
+
+def compile_quietly(source: bytes, path: str, optimize: int) -> CodeType:
+    """Return the code object of a source file, without warnings.
+
+    Raises:
+        SyntaxError, ValueError, RecursionError, MemoryError: if it does not compile.
+    """
+    with _ONE_AT_A_TIME, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return compile(source, path, "exec", dont_inherit=True, optimize=optimize)
 
 
 def _check_file(path: str, before: str | None, after: str) -> None:

@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import marshal
 import os
 import select
-import subprocess
-import sys
 import threading
 import uuid
 from collections.abc import Callable, Mapping
@@ -20,13 +17,13 @@ from filelock import FileLock, Timeout
 from lae_controller.errors import PrerequisiteError
 from lae_controller.files import cannot_write, read_json
 from lae_controller.sandbox.memory_group import make_group
+from lae_controller.sandbox.zygote import WARDENS
 
 HEAD_BYTES = 4 << 20
 TAIL_BYTES = 4 << 20
 """How much of a command's output is kept: this much of its beginning and of its end."""
 
 _CUT_TICK_S = 0.5
-_WARDEN = str(Path(__file__).with_name("warden.py"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,32 +184,29 @@ def read_outcome(path: Path) -> Ended | None:
 
 
 def _start(command: Command, life: int, done: int) -> None:
-    spec = marshal.dumps(
-        {
-            "argv": list(command.argv),
-            "cwd": str(command.cwd),
-            "output": str(command.output),
-            "head": HEAD_BYTES,
-            "tail": TAIL_BYTES,
-            "limit": command.limit,
-            "memory": command.memory,
-            "group": make_group(command.memory, uuid.uuid4().hex) if command.memory else "",
-            "disk": command.disk,
-            "folders": [str(folder) for folder in command.folders],
-            "grace": command.grace,
-            "exit_file": str(command.exit_file),
-            "lock": str(command.lock),
-        }
-    )
-    subprocess.run(
-        [sys.executable, "-I", "-S", _WARDEN, spec.hex()],
-        stdin=life,
-        stdout=subprocess.DEVNULL,
-        stderr=done,
-        cwd="/",
-        env=dict(command.env),
-        check=False,
-    )
+    spec = {
+        "argv": list(command.argv),
+        "cwd": str(command.cwd),
+        "env": dict(command.env),
+        "output": str(command.output),
+        "head": HEAD_BYTES,
+        "tail": TAIL_BYTES,
+        "limit": command.limit,
+        "memory": command.memory,
+        "group": make_group(command.memory, uuid.uuid4().hex) if command.memory else "",
+        "disk": command.disk,
+        "folders": [str(folder) for folder in command.folders],
+        "grace": command.grace,
+        "exit_file": str(command.exit_file),
+        "lock": str(command.lock),
+    }
+    try:
+        WARDENS.fork_warden(spec, life, done)
+    except OSError as error:
+        raise PrerequisiteError(
+            f"{command.output.parent}: the process that watches a run could not be started "
+            f"({error}); expected to start one. Are there too many processes, or is memory short?"
+        ) from error
 
 
 def _watch(done: int, cut: Callable[[], bool], end: Callable[[], None]) -> None:

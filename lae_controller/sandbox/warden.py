@@ -1,15 +1,15 @@
-"""Run one command and let nothing of it survive. A script of its own: ``python -I -S warden.py``.
+"""Run one command and let nothing of it survive.
 
-It detaches itself (two forks and a session of its own, so that whoever kills the controller's
-children or its process group does not reach it), becomes the reaper of all its descendants, and
-watches the command, a deadline and the *lifeline*: a pipe on fd 0 whose other end only the
+It is forked off ``warden_server.py`` (and once more, into a session of its own, so that whoever
+kills the controller's children, its process group or the server does not reach it), becomes the
+reaper of all its descendants, and watches the command, a deadline and the *lifeline*: a pipe on fd 0 whose other end only the
 controller holds. Whatever ends first (the command by itself, the deadline, the controller's life
 or its patience), every descendant is stopped and killed until none is left, in whatever group or
-session it hid. Single-threaded, no imports of the package, and none that are slow: one is started
-for every run of every child (``json``, ``typing`` and ``signal`` would double its start-up).
+session it hid. Single-threaded, no imports of the package, and none that are slow: ``json``, ``typing``
+and ``signal`` would double the start-up of the server, and what every fork of it carries.
 
-Input: a marshalled dict in hexadecimal as argv[1]:
-    argv, cwd       the command and where it runs
+Input: a dict:
+    argv, cwd, env  the command, where it runs, and its whole environment
     output          file for its stdout and stderr; head and tail are kept, the middle dropped
     head, tail      bytes kept of each
     limit, grace    seconds until SIGTERM (null: none), and from there to SIGKILL
@@ -19,12 +19,10 @@ Input: a marshalled dict in hexadecimal as argv[1]:
     exit_file       where the outcome is written, durably, before this process ends
     lock            held (flock) for the life of this process: who wants to use the same folder
                     again waits for it
-The environment of the command is the environment of this process.
 """
 
 import ctypes
 import fcntl
-import marshal
 import os
 import resource
 import select
@@ -46,10 +44,8 @@ _PAGE = os.sysconf("SC_PAGE_SIZE")
 _GIVE_UP_S = 10.0
 
 
-def main() -> int:
-    """Run the command that argv[1] describes; return 0 once its outcome is on disk."""
-    spec = marshal.loads(bytes.fromhex(sys.argv[1]))
-    _detach()
+def watch(spec: "Spec") -> None:
+    """Run the command that ``spec`` describes; return once its outcome is on disk."""
     _hold(spec["lock"])
     _become_reaper()
     wake = _wake_on_child()
@@ -59,36 +55,26 @@ def main() -> int:
     pid = _spawn(spec, reading, writing)
     os.close(writing)
     log = _Log(spec["output"], spec["head"], spec["tail"])
-    watch = _Watch(spec, pid, (wake, reading), log, started)
-    why = watch.until_end()
+    run = _Watch(spec, pid, (wake, reading), log, started)
+    why = run.until_end()
     seconds = time.monotonic() - started
-    _sweep(watch)
+    _sweep(run)
     if spec["group"]:
         why = "memory" if why == "exit" and _killed(spec["group"]) else why
         _remove(spec["group"])
-    watch.drain()
+    run.drain()
     log.close()
     outcome: dict[str, str | int | float | None] = {
         "why": why,
-        "status": watch.status,
+        "status": run.status,
         "seconds": seconds,
         "dropped": log.dropped,
-        "termed": watch.termed,
+        "termed": run.termed,
         "cpu_seconds": sum(resource.getrusage(resource.RUSAGE_CHILDREN)[:2]),
-        "peak_memory": watch.peak_memory,
+        "peak_memory": run.peak_memory,
         "oom_kills": _oom_kills() - oom_kills,
     }
     _write_durably(spec["exit_file"], _json(outcome).encode())
-    return 0
-
-
-def _detach() -> None:
-    """Leave the family of the controller; the process it started ends at once."""
-    if os.fork():
-        os._exit(0)
-    os.setsid()
-    if os.fork():
-        os._exit(0)
 
 
 def _json(outcome: "dict[str, str | int | float | None]") -> str:
@@ -146,7 +132,7 @@ def _spawn(spec: "Spec", reading: int, writing: int) -> int:
             with open(spec["group"] + "/cgroup.procs", "w") as stream:
                 stream.write(str(os.getpid()))
         os.chdir(spec["cwd"])
-        os.execvp(spec["argv"][0], spec["argv"])
+        os.execvpe(spec["argv"][0], spec["argv"], spec["env"])
     except OSError as error:
         os.write(2, f"cannot start {spec['argv'][0]!r}: {error}\n".encode())
     finally:
@@ -242,7 +228,7 @@ class _Watch:
         """Return which limit the command has passed, memory or disk; empty if none."""
         if now >= self.next_memory:
             self.next_memory = now + (_MEMORY_POLL_S if self.spec["memory"] else _DISK_POLL_S)
-            held = _memory_of(_descendants())
+            held = _memory_of(_seen_descendants())
             self.peak_memory = max(self.peak_memory, held)
             if self.spec["memory"] and held > self.spec["memory"]:
                 return "memory"
@@ -315,6 +301,41 @@ def _descendants() -> "list[int]":
         front = [child for pid in front for child in children.get(pid, ())]
         found += front
     return found
+
+
+def _seen_descendants() -> "list[int]":
+    """Return the descendants that the kernel lists by parent, where it does; for measuring only.
+
+    Looking at every process of the machine takes milliseconds; this list may miss one that is
+    being born, which is no good for a sweep.
+    """
+    found: list[int] = []
+    front = [os.getpid()]
+    try:
+        while front:
+            front = [child for pid in front for child in _listed_children(pid)]
+            found += front
+    except FileNotFoundError:
+        return _descendants()  # a kernel without these lists
+    return found
+
+
+def _listed_children(pid: int) -> "list[int]":
+    children: list[int] = []
+    try:
+        threads = os.listdir(f"/proc/{pid}/task")
+    except OSError:
+        return children  # it has just ended
+    for thread in threads:
+        try:
+            with open(f"/proc/{pid}/task/{thread}/children", "rb") as stream:
+                children += map(int, stream.read().split())
+        except ProcessLookupError:
+            continue  # it has just ended
+        except FileNotFoundError:
+            if os.path.isdir(f"/proc/{pid}/task/{thread}"):
+                raise
+    return children
 
 
 def _memory_of(pids: "list[int]") -> int:
@@ -414,7 +435,3 @@ def _write_durably(path: str, data: bytes) -> None:
     os.fsync(descriptor)
     os.close(descriptor)
     os.replace(aside, path)
-
-
-if __name__ == "__main__":
-    sys.exit(main())
