@@ -8,19 +8,21 @@ import os
 import sys
 import threading
 import time
+from concurrent.futures import Future
 from pathlib import Path
 
 from lae_controller.config import MutatorSettings
 from lae_controller.errors import PrerequisiteError
 from lae_controller.evaluators import Interrupted
-from lae_controller.files import make_folder, read_json, remove_tree
-from lae_controller.mutator_server import EXIT_FILE
+from lae_controller.files import make_folder, remove_tree
+from lae_controller.mutator_server import ENDED
 from lae_controller.mutators.environment import mutator_environment
 from lae_controller.sandbox.launch import Command, Lifelines, lock_beside, run
 
 FORKING = frozenset({"offline", "anthropic"})
 """Backends that start no processes of their own; the others get a warden for each proposal."""
 
+_LAST = b"end\n"
 _TICK_S = 0.01
 _START_S = 60.0
 _GRACE_S = 5.0
@@ -35,7 +37,6 @@ class MutatorPool:
         self._lifelines = lifelines
         self._lock = threading.Lock()
         self._server: _Server | None = None
-        self._number = 0
 
     def run(self, folder: Path, attempt: int) -> tuple[int, Path]:
         """Run the Mutator of the task in ``folder`` to its end; blocks.
@@ -69,20 +70,11 @@ class MutatorPool:
 
     def _forked(self, folder: Path) -> int:
         with self._lock:
-            self._number += 1
-            number = self._number
-            server = self._alive()
-            server.ask(number, folder / "task.json")
-        while True:
-            dead = server.is_dead()
-            found = read_json(folder / EXIT_FILE)
-            if isinstance(found, dict) and found["number"] == number:
-                return int(found["status"])
-            if self._lifelines.cut_all:
-                raise Interrupted(folder.name)
-            if dead:
-                return -9
-            time.sleep(_TICK_S)
+            status = self._alive().ask(folder / "task.json")
+        ended = status.result()
+        if ended is None and self._lifelines.cut_all:
+            raise Interrupted(folder.name)
+        return -9 if ended is None else ended
 
     def _alive(self) -> _Server:
         """Return the server, started if there is none or the last one was killed."""
@@ -90,7 +82,8 @@ class MutatorPool:
             remove_tree(self._folder)
             make_folder(self._folder)
             fifo = self._folder / "tasks.fifo"
-            os.mkfifo(fifo, 0o600)
+            for pipe in (fifo, self._folder / ENDED):
+                os.mkfifo(pipe, 0o600)
             seconds = f"{self._settings.timeout + _GRACE_S:g}"
             words = ("mutate", "--serve", str(fifo), self._settings.backend, seconds)
             log = self._folder / "server.log"
@@ -116,7 +109,13 @@ class _Server:
         self._fifo = fifo
         self._log = command.output
         self._lock = threading.Lock()
+        self._number = 0
+        self._waiting: dict[int, Future[int | None]] = {}
         self._pipe: int | None = None
+        self._told_all = False
+        # Opened for writing too, so that it outlives the server; closed by the thread that reads.
+        self._ended = os.open(fifo.with_name(ENDED), os.O_RDWR | os.O_CLOEXEC)
+        threading.Thread(target=self._listen, daemon=True).start()
         self._thread = threading.Thread(target=self._watch, args=(command, lifelines), daemon=True)
         self._thread.start()
         pipe = self._open()
@@ -133,6 +132,27 @@ class _Server:
                 if self._pipe is not None:
                     os.close(self._pipe)
                 self._pipe = None
+            os.write(self._ended, _LAST)  # after all that the server wrote
+
+    def _listen(self) -> None:
+        """Hand out how processes ended, until the server has; None to whom it never told."""
+        rest = b""
+        while not rest.startswith(_LAST):
+            line, found, rest = rest.partition(b"\n")
+            if not found:
+                rest = line + os.read(self._ended, 1 << 16)
+                continue
+            number, status = line.split()
+            with self._lock:
+                waiting = self._waiting.pop(int(number))
+            waiting.set_result(int(status))
+        os.close(self._ended)
+        with self._lock:
+            self._told_all = True
+            left = list(self._waiting.values())
+            self._waiting.clear()
+        for waiting in left:
+            waiting.set_result(None)
 
     def is_dead(self) -> bool:
         """Say whether it has ended, with all that it had forked."""
@@ -142,12 +162,22 @@ class _Server:
         """Wait for its end."""
         self._thread.join()
 
-    def ask(self, number: int, task: Path) -> None:
-        """Have the Mutator of one task forked off; a server that is dead is passed over."""
+    def ask(self, task: Path) -> Future[int | None]:
+        """Have the Mutator of one task forked off.
+
+        Returns:
+            its exit status, or minus the signal that ended it; None if the server ended before.
+        """
+        status: Future[int | None] = Future()
         with self._lock:
-            if self._pipe is not None and not self.is_dead():
-                with contextlib.suppress(BrokenPipeError):
-                    os.write(self._pipe, f"{number} {task}\n".encode())
+            if self._told_all or self._pipe is None:
+                status.set_result(None)
+                return status
+            self._number += 1
+            self._waiting[self._number] = status
+            with contextlib.suppress(BrokenPipeError):  # then its end is told soon
+                os.write(self._pipe, f"{self._number} {task}\n".encode())
+        return status
 
     def _open(self) -> int:
         """Open the pipe once the server reads from it.
