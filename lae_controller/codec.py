@@ -53,6 +53,13 @@ def decode(kind: type[T], data: Any) -> T:
     return value
 
 
+def learn(*kinds: type) -> None:
+    """Work out now how values of these dataclasses are read; else the first ``decode`` does."""
+    for kind in kinds:
+        _decoder(kind)
+        _field_names(kind)
+
+
 @cache
 def _decoder(kind: Any) -> _Decoder:
     if dataclasses.is_dataclass(kind) and isinstance(kind, type):

@@ -9,6 +9,7 @@ How a process ended is one line, ``NUMBER STATUS``, in a second pipe beside the 
 
 from __future__ import annotations
 
+import gc
 import importlib
 import os
 import select
@@ -18,13 +19,16 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
+from lae_controller.codec import learn
+from lae_controller.config import MutatorSettings
 from lae_controller.mutate import main as propose
 from lae_controller.mutators import MUTATORS
+from lae_controller.task import Mutation, MutatorFailure, Task
 
 ENDED = "ended.fifo"
 """The second pipe: how processes ended."""
 
-_PRELOADED = {"anthropic": ("anthropic", "lae_controller.mutators.messages_service")}
+_WARMED_UP = {"anthropic": "lae_controller.mutators.messages_service"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,8 +45,7 @@ def serve(fifo: Path, backend: str, seconds: float) -> int:
     Args:
         seconds: after which a process is killed.
     """
-    for name in (MUTATORS[backend].partition(":")[0], *_PRELOADED.get(backend, ())):
-        importlib.import_module(name)
+    _prepare(backend)
     tasks = os.open(fifo, os.O_RDWR | os.O_CLOEXEC)  # written to by itself: it never sees an end
     ended = os.open(fifo.with_name(ENDED), os.O_WRONLY | os.O_CLOEXEC)
     wake = _wake_on_child()
@@ -62,6 +65,16 @@ def serve(fifo: Path, backend: str, seconds: float) -> int:
             if time.monotonic() > work.until:
                 os.kill(pid, signal.SIGKILL)
         _collect(working, ended)
+
+
+def _prepare(backend: str) -> None:
+    """Load all that a proposal needs, once for all forks."""
+    importlib.import_module(MUTATORS[backend].partition(":")[0])
+    if backend in _WARMED_UP:
+        importlib.import_module(_WARMED_UP[backend]).warm_up()
+    learn(Task, MutatorSettings, Mutation, MutatorFailure)
+    gc.collect()
+    gc.freeze()  # or the first collection of each fork would copy all these pages
 
 
 def _wake_on_child() -> int:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import random
+import ssl
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
 from typing import Any
 
 import anthropic
@@ -225,4 +228,50 @@ def _connect(environ: Mapping[str, str]) -> anthropic.Anthropic:
     if key is None and token is None:
         key = _PLACEHOLDER
     base_url = environ.get(BASE_URL) or None
-    return anthropic.Anthropic(api_key=key, auth_token=token, base_url=base_url, max_retries=0)
+    http = anthropic.DefaultHttpxClient(verify=_certificates())
+    return anthropic.Anthropic(
+        api_key=key, auth_token=token, base_url=base_url, max_retries=0, http_client=http
+    )
+
+
+@cache
+def _certificates() -> ssl.SSLContext:
+    """Return the certificates that are trusted; reading them takes longer than a request."""
+    return httpx2.create_ssl_context()
+
+
+def warm_up() -> None:
+    """Do once what the SDK puts off to its first call, so that no fork of this process has to.
+
+    One streamed call is answered within the process; nothing is sent.
+    """
+    _certificates()
+    _connect({}).close()
+    head = {"content-type": "text/event-stream"}
+    answer = httpx2.Response(200, headers=head, text="".join(_greeting()))
+    http = httpx2.Client(transport=httpx2.MockTransport(lambda _: answer))
+    client = anthropic.Anthropic(api_key=_PLACEHOLDER, base_url="http://localhost", http_client=http)
+    with client.messages.create(
+        model=DEFAULT_MODEL, max_tokens=1, messages=[{"role": "user", "content": "-"}], stream=True
+    ) as stream:
+        arriving = Arriving(DEFAULT_MODEL)
+        for event in stream:
+            arriving.take(event)
+    client.close()
+
+
+def _greeting() -> Iterator[str]:
+    """Yield the events of a reply with every kind of event that a reply of text has."""
+    usage = {"input_tokens": 1, "output_tokens": 1}
+    message = {"id": "-", "type": "message", "role": "assistant", "model": "-", "content": []}
+    empty = {"type": "text", "text": ""}
+    events: list[dict[str, Any]] = [
+        {"type": "message_start", "message": {**message, "usage": usage}},
+        {"type": "content_block_start", "index": 0, "content_block": empty},
+        {"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": "-"}},
+        {"type": "content_block_stop", "index": 0},
+        {"type": "message_delta", "delta": {"stop_reason": "end_turn"}, "usage": usage},
+        {"type": "message_stop"},
+    ]
+    for event in events:
+        yield f"event: {event['type']}\ndata: {json.dumps(event)}\n\n"
