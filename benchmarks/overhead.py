@@ -17,6 +17,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from lae_controller.sandbox.bubblewrap import make_nodes
 from lae_controller.sandbox.launch import Command, Lifelines, run
 from lae_controller.sandbox.tiers import Tier, View, available, wrap
 
@@ -33,7 +34,8 @@ def sandboxed(tier: Tier, folder: Path) -> Callable[[], None]:
         path.mkdir(parents=True, exist_ok=True)
     root = folder / "project"
     root.mkdir(exist_ok=True)
-    wrapped = wrap(tier, View(work, root, scratch, proof), ["/bin/true"])
+    nodes = make_nodes(folder / "dev", ()) if tier is Tier.BWRAP else None
+    wrapped = wrap(tier, View(work, root, scratch, proof, nodes=nodes), ["/bin/true"])
     env = {**os.environ, **wrapped.env}
     cwd = wrapped.cwd if wrapped.cwd.is_dir() else Path("/")
     command = Command(wrapped.argv, cwd, env, folder / "output.log", 60.0, 1.0)

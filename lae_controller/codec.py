@@ -20,7 +20,8 @@ def encode(value: Any) -> Any:
     kind = type(value)
     if kind in _PLAIN:
         return value
-    if (names := _field_names(kind)) is not None:
+    names: tuple[str, ...] | None = _field_names(kind)  # type: ignore[arg-type]  # classes are hashable
+    if names is not None:
         return {name: encode(getattr(value, name)) for name in names}
     if isinstance(value, Enum):
         return value.value

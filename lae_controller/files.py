@@ -27,20 +27,19 @@ def write_atomic(path: Path, data: bytes | str, *, durable: bool = True) -> None
             as it was.
     """
     raw = data.encode("utf-8") if isinstance(data, str) else data
-    folder, name = os.path.split(path)
-    aside = f"{folder}/.{name}.{os.getpid()}.tmp" if folder else f".{name}.{os.getpid()}.tmp"
+    aside = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
         _write_new(aside, raw, durable=durable)
-        os.replace(aside, path)
+        aside.replace(path)
         if durable:
             sync_folder(path.parent)
     except OSError as error:
         with contextlib.suppress(OSError):
-            os.unlink(aside)
+            aside.unlink(missing_ok=True)
         raise cannot_write(path, error) from error
 
 
-def _write_new(path: str, raw: bytes, *, durable: bool) -> None:
+def _write_new(path: Path, raw: bytes, *, durable: bool) -> None:
     flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC
     descriptor = os.open(path, flags, 0o666)
     try:

@@ -18,9 +18,9 @@ from lae_controller.leases import Leases
 from lae_controller.parts import Parts
 from lae_controller.pipeline import Pipeline
 from lae_controller.program import Evaluation, child_id
-from lae_controller.results import Result
+from lae_controller.results import Result, claimed_by
 from lae_controller.state import Asked
-from lae_controller.steps import Steps, claimed_by
+from lae_controller.steps import Steps
 
 DISK_FLOOR = 64 << 20
 """Bytes that must be free before more children are asked for."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -128,3 +129,12 @@ def read(lae_dir: Path, child_id: str) -> Result | None:
             artifacts=decode(Artifacts, extra),
         ),
     )
+
+
+def claimed_by(outcomes: Iterable[Result]) -> dict[str, str]:
+    """Return the programs that finished, untold children stand for: digest -> id."""
+    return {
+        result.digest: result.child_id
+        for result in outcomes
+        if result.digest is not None and result.evaluation.reason is not Reason.DUPLICATE
+    }

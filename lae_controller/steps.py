@@ -414,12 +414,3 @@ class Steps:
 def never_ran(error: ChildError) -> Evaluation:
     """Return the evaluation of a child that failed before any run."""
     return Evaluation(status=Status.CRASH, reason=error.reason, detail=error.detail)
-
-
-def claimed_by(outcomes: Iterable[Result]) -> dict[str, str]:
-    """Return the programs that finished, untold children stand for: digest -> id."""
-    return {
-        result.digest: result.child_id
-        for result in outcomes
-        if result.digest is not None and result.evaluation.reason is not Reason.DUPLICATE
-    }

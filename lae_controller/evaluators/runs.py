@@ -186,7 +186,7 @@ class Bench:
             raise PrerequisiteError(
                 f"isolation: {self.isolation.tier.value} could not be set up for a run: {broken}"
             )
-        seen = read_json(place / _ORDER)
+        seen = read_json(place / _ORDER) or {}
         return Finished(
             order=order,
             ended=ended,

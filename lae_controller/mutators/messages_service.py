@@ -250,7 +250,8 @@ def warm_up() -> None:
     head = {"content-type": "text/event-stream"}
     answer = httpx2.Response(200, headers=head, text="".join(_greeting()))
     http = httpx2.Client(transport=httpx2.MockTransport(lambda _: answer))
-    client = anthropic.Anthropic(api_key=_PLACEHOLDER, base_url="http://localhost", http_client=http)
+    key, here = _PLACEHOLDER, "http://localhost"
+    client = anthropic.Anthropic(api_key=key, base_url=here, http_client=http)
     with client.messages.create(
         model=DEFAULT_MODEL, max_tokens=1, messages=[{"role": "user", "content": "-"}], stream=True
     ) as stream:

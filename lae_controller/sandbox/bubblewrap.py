@@ -13,6 +13,7 @@ from __future__ import annotations
 import importlib.util
 import os
 import shutil
+import stat
 import subprocess
 import sys
 from collections.abc import Iterable, Iterator, Sequence
@@ -51,12 +52,8 @@ _KERNEL = tuple(
     Path("/proc", name) for name in "sys sysrq-trigger irq bus fs acpi mtrr scsi asound".split()
 )
 # Root keeps what it needs to work with files of several owners; mounts still bound it.
-KEPT_CAPABILITIES = (0, 1, 3)  # CHOWN, DAC_OVERRIDE, FOWNER
-
-# The warden sends SIGTERM at the deadline to every process. Bubblewrap's outer process would die
-# of it and take the command along before it could use its grace; so it is started deaf to it,
-# and landlock.py, inside, makes the command hear again.
-_DEAF = ("/bin/sh", "-c", 'trap "" TERM; exec "$@"', landlock.MARK.rstrip(":"))
+_NAMES = {0: "CAP_CHOWN", 1: "CAP_DAC_OVERRIDE", 3: "CAP_FOWNER"}
+KEPT_CAPABILITIES = tuple(_NAMES)
 
 _EMPTY_FILE = Path(__file__).parents[1] / "py.typed"
 
@@ -77,10 +74,15 @@ class Bubblewrap:
     user_namespace: bool = False
     overlay: bool = False
 
-    def base(self) -> list[str]:
-        """Return how every command begins."""
-        # The right to mount, within the new namespace, is what landlock.py seals devices with.
-        own = ["--unshare-user", "--cap-add", "CAP_SYS_ADMIN"] if self.user_namespace else []
+    def base(self, *, mounts: bool = True) -> list[str]:
+        """Return how every command begins.
+
+        Args:
+            mounts: whether it keeps the right to mount within a new user namespace, which is what
+                landlock.py seals devices with.
+        """
+        own = ["--unshare-user"] if self.user_namespace else []
+        own += ["--cap-add", "CAP_SYS_ADMIN"] if own and mounts else []
         return [str(self.binary), *own, *_NAMESPACES, *_LIFE]
 
 
@@ -182,27 +184,63 @@ def device_nodes(devices: Iterable[str]) -> list[str]:
     return [node for node in nodes if os.path.exists(node)]  # noqa: PTH110 (no error if barred)
 
 
+def make_nodes(folder: Path, devices: Iterable[str]) -> Path | None:
+    """Make device nodes for one run alone, whose owner and mode it may change as it likes.
+
+    Root owns the machine's, and would have to be kept from changing them by one more interpreter.
+
+    Args:
+        folder: is made.
+        devices: of the slot.
+
+    Returns:
+        The folder; None if they are not needed (an ordinary user), or cannot be made or used.
+    """
+    if os.getuid() != 0:
+        return None
+    try:
+        folder.mkdir(exist_ok=True)
+        for node in (*_PLAIN_NODES, *device_nodes(devices)):
+            status, place = os.stat(node), _replica(folder, node)  # noqa: PTH116
+            os.mknod(place, status.st_mode, status.st_rdev)
+            os.chown(place, status.st_uid, status.st_gid)
+            place.chmod(stat.S_IMODE(status.st_mode))
+        os.close(os.open(_replica(folder, _PLAIN_NODES[0]), os.O_RDWR | os.O_CLOEXEC))
+    except OSError:  # a container without the right, or a file system that knows no devices
+        return None
+    return folder
+
+
+def _replica(folder: Path, node: str) -> Path:
+    return folder / node.strip("/").replace("/", "-")
+
+
 def wrap(found: Bubblewrap, home: Home, view: View, argv: Sequence[str]) -> Wrapped:
     """Return ``argv`` as it is started inside bubblewrap; writes nothing."""
-    words = [*_DEAF, *found.base()]
+    sealed = os.getuid() == 0 and view.nodes is None
+    words = found.base(mounts=sealed)
     if not view.network:
         words.append("--unshare-net")
     words += ["--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc"]
     nodes = device_nodes(view.devices)
-    for node in nodes:
-        words += ["--dev-bind", node, node]
+    for node in nodes if view.nodes is None else (*_PLAIN_NODES, *nodes):
+        source = node if view.nodes is None else str(_replica(view.nodes, node))
+        words += ["--dev-bind", source, node]
     if os.getuid() == 0:
         for path in filter(Path.exists, _KERNEL):
             words += ["--ro-bind", str(path), str(path)]
     for layer in layers(found, home, view):
         words += layer.words()
-    words += ["--chdir", str(view.stands_at), "--", sys.executable, "-I", "-S", str(_CONFINE)]
-    if os.getuid() == 0:
-        for capability in KEPT_CAPABILITIES:
-            words += ["--keep", str(capability)]
+    words += ["--chdir", str(view.stands_at)]
+    if sealed:
+        words += ["--", sys.executable, "-I", "-S", str(_CONFINE)]
+        words += [word for number in KEPT_CAPABILITIES for word in ("--keep", str(number))]
         for node in (*_PLAIN_NODES, *nodes):
             if os.stat(node).st_uid == 0:  # noqa: PTH116 (the owner may change its mode)
                 words += ["--seal", node]
+    elif os.getuid() == 0:
+        words += ["--cap-drop", "ALL"]
+        words += [word for number in KEPT_CAPABILITIES for word in ("--cap-add", _NAMES[number])]
     env = home.environment(TMPDIR, mounted=True, overlay=found.overlay)
     return Wrapped((*words, "--", *argv), view.stands_at, PROOF, env)
 

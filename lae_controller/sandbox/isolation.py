@@ -13,7 +13,7 @@ from lae_controller.errors import ChildError
 from lae_controller.files import make_folder
 from lae_controller.program import Reason
 from lae_controller.sandbox.aliases import other_paths
-from lae_controller.sandbox.bubblewrap import mount_points
+from lae_controller.sandbox.bubblewrap import make_nodes, mount_points
 from lae_controller.sandbox.command import TrainingCommand
 from lae_controller.sandbox.home import survey_home
 from lae_controller.sandbox.proof import Verdict, read_record, recorder_env, verdict
@@ -66,10 +66,12 @@ class Isolation:
         make_folder(proof)
         mounts: tuple[Mount, ...] = ()
         roots: tuple[Mount, ...] = ()
+        nodes: Path | None = None
         if self.tier is Tier.BWRAP:
             mounts = mount_points(work, self.entries)
             again = other_paths(self.root, self.python, command.env)
             roots = tuple(Mount(work, path) for path in again)
+            nodes = make_nodes(place / "dev", devices)
         view = View(
             work=work,
             stands_at=self.root,
@@ -81,6 +83,7 @@ class Isolation:
             hidden=(self.hidden, *self.withheld),
             devices=devices,
             network=self.network,
+            nodes=nodes,
         )
         home = survey_home({**os.environ, **command.env})
         wrapped = wrap(self.tier, view, command.argv, home)

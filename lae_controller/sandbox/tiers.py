@@ -184,7 +184,7 @@ def setup_failed(raw_output: bytes, status: int | None) -> str | None:
         What was said, or None if the command was started.
     """
     lines = [line for line in raw_output.decode("utf-8", "replace").splitlines() if line.strip()]
-    marks = {1: "bwrap: ", landlock.FAILED: landlock.MARK, 126: landlock.MARK, 127: landlock.MARK}
+    marks = {1: "bwrap: ", landlock.FAILED: landlock.MARK, 127: "cannot start "}
     mark = marks.get(-1 if status is None else status)
     if mark is None or not lines or not all(line.startswith(mark) for line in lines):
         return None

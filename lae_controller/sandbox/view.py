@@ -45,6 +45,7 @@ class View:
         hidden: files and folders of which nothing may be seen, such as the sandbox itself.
         devices: device nodes of the slot, such as ``/dev/nvidia0``.
         network: whether more than the loopback is reachable.
+        nodes: device nodes of the run's own (see ``bubblewrap.make_nodes``); None if it has none.
     """
 
     work: Path
@@ -57,6 +58,7 @@ class View:
     hidden: tuple[Path, ...] = ()
     devices: tuple[str, ...] = ()
     network: bool = False
+    nodes: Path | None = None
 
 
 @dataclass(frozen=True, slots=True)

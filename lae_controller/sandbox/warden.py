@@ -2,11 +2,12 @@
 
 It is forked off ``warden_server.py`` (and once more, into a session of its own, so that whoever
 kills the controller's children, its process group or the server does not reach it), becomes the
-reaper of all its descendants, and watches the command, a deadline and the *lifeline*: a pipe on fd 0 whose other end only the
-controller holds. Whatever ends first (the command by itself, the deadline, the controller's life
-or its patience), every descendant is stopped and killed until none is left, in whatever group or
-session it hid. Single-threaded, no imports of the package, and none that are slow: ``json``, ``typing``
-and ``signal`` would double the start-up of the server, and what every fork of it carries.
+reaper of all its descendants, and watches the command, a deadline and the *lifeline*: a pipe on
+fd 0 whose other end only the controller holds. Whatever ends first (the command by itself, the
+deadline, the controller's life or its patience), every descendant is stopped and killed until none
+is left, in whatever group or session it hid. Single-threaded, no imports of the package, and none
+that are slow: ``json``, ``typing`` and ``signal`` would double the start-up of the server, and
+what every fork of it carries.
 
 Input: a dict:
     argv, cwd, env  the command, where it runs, and its whole environment
@@ -34,13 +35,32 @@ if TYPE_CHECKING:
     import signal
     from typing import Any
 
+    from lae_controller.sandbox.processes import (
+        killed,
+        memory_of,
+        oom_kills,
+        remove,
+        seen_descendants,
+        signal_all,
+        size_of,
+    )
+
     Spec = dict[str, Any]
 else:
     import _signal as signal
+
+    from processes import (
+        killed,
+        memory_of,
+        oom_kills,
+        remove,
+        seen_descendants,
+        signal_all,
+        size_of,
+    )
 _POLL_S = 1.0
 _MEMORY_POLL_S = 0.2
 _DISK_POLL_S = 2.0
-_PAGE = os.sysconf("SC_PAGE_SIZE")
 _GIVE_UP_S = 10.0
 
 
@@ -50,7 +70,7 @@ def watch(spec: "Spec") -> None:
     _become_reaper()
     wake = _wake_on_child()
     started = time.monotonic()
-    oom_kills = _oom_kills()
+    killed_before = oom_kills()
     reading, writing = os.pipe()
     pid = _spawn(spec, reading, writing)
     os.close(writing)
@@ -60,8 +80,8 @@ def watch(spec: "Spec") -> None:
     seconds = time.monotonic() - started
     _sweep(run)
     if spec["group"]:
-        why = "memory" if why == "exit" and _killed(spec["group"]) else why
-        _remove(spec["group"])
+        why = "memory" if why == "exit" and killed(spec["group"]) else why
+        remove(spec["group"])
     run.drain()
     log.close()
     outcome: dict[str, str | int | float | None] = {
@@ -72,7 +92,7 @@ def watch(spec: "Spec") -> None:
         "termed": run.termed,
         "cpu_seconds": sum(resource.getrusage(resource.RUSAGE_CHILDREN)[:2]),
         "peak_memory": run.peak_memory,
-        "oom_kills": _oom_kills() - oom_kills,
+        "oom_kills": oom_kills() - killed_before,
     }
     _write_durably(spec["exit_file"], _json(outcome).encode())
 
@@ -204,7 +224,7 @@ class _Watch:
                     return "timeout"
                 self.termed = True
                 deadline = now + self.spec["grace"]
-                _signal_all(signal.SIGTERM)
+                signal_all(signal.SIGTERM, but=b"bwrap")
             if self._wait(deadline, now):
                 # The command may have ended in the same moment: then its outcome counts.
                 return "exit" if self.reap() and not self.termed else "lifeline"
@@ -228,15 +248,15 @@ class _Watch:
         """Return which limit the command has passed, memory or disk; empty if none."""
         if now >= self.next_memory:
             self.next_memory = now + (_MEMORY_POLL_S if self.spec["memory"] else _DISK_POLL_S)
-            held = _memory_of(_seen_descendants())
+            held = memory_of(seen_descendants())
             self.peak_memory = max(self.peak_memory, held)
             if self.spec["memory"] and held > self.spec["memory"]:
                 return "memory"
-            if self.spec["group"] and _killed(self.spec["group"]):
+            if self.spec["group"] and killed(self.spec["group"]):
                 return "memory"  # the kernel ended one process; the others would wait for it
         if self.spec["disk"] and now >= self.next_disk:
             self.next_disk = now + _DISK_POLL_S
-            if sum(map(_size_of, self.spec["folders"])) > self.spec["disk"]:
+            if sum(map(size_of, self.spec["folders"])) > self.spec["disk"]:
                 return "disk"
         return ""
 
@@ -273,147 +293,13 @@ class _Watch:
         return self.status is not None
 
 
-def _parents() -> "list[tuple[int, int]]":
-    """Return (pid, parent pid) of every process of this machine that can be seen."""
-    pairs = []
-    if not os.path.isdir("/proc/self"):
-        listing = os.popen("ps -A -o pid=,ppid=").read().split()
-        return list(zip(map(int, listing[::2]), map(int, listing[1::2]), strict=True))
-    for name in os.listdir("/proc"):
-        if name.isdigit():
-            try:
-                with open(f"/proc/{name}/stat", "rb") as stream:
-                    parent = int(stream.read().rpartition(b")")[2].split()[1])
-            except (OSError, IndexError, ValueError):
-                continue  # it has just ended
-            pairs.append((int(name), parent))
-    return pairs
-
-
-def _descendants() -> "list[int]":
-    """Return all descendants of this process, found by parentage."""
-    children: dict[int, list[int]] = {}
-    for pid, parent in _parents():
-        children.setdefault(parent, []).append(pid)
-    found: list[int] = []
-    front = [os.getpid()]
-    while front:
-        front = [child for pid in front for child in children.get(pid, ())]
-        found += front
-    return found
-
-
-def _seen_descendants() -> "list[int]":
-    """Return the descendants that the kernel lists by parent, where it does; for measuring only.
-
-    Looking at every process of the machine takes milliseconds; this list may miss one that is
-    being born, which is no good for a sweep.
-    """
-    found: list[int] = []
-    front = [os.getpid()]
-    try:
-        while front:
-            front = [child for pid in front for child in _listed_children(pid)]
-            found += front
-    except FileNotFoundError:
-        return _descendants()  # a kernel without these lists
-    return found
-
-
-def _listed_children(pid: int) -> "list[int]":
-    children: list[int] = []
-    try:
-        threads = os.listdir(f"/proc/{pid}/task")
-    except OSError:
-        return children  # it has just ended
-    for thread in threads:
-        try:
-            with open(f"/proc/{pid}/task/{thread}/children", "rb") as stream:
-                children += map(int, stream.read().split())
-        except ProcessLookupError:
-            continue  # it has just ended
-        except FileNotFoundError:
-            if os.path.isdir(f"/proc/{pid}/task/{thread}"):
-                raise
-    return children
-
-
-def _memory_of(pids: "list[int]") -> int:
-    """Return the bytes these processes hold; pages they share count once where that is known."""
-    total = 0
-    for pid in pids:
-        try:
-            with open(f"/proc/{pid}/smaps_rollup", "rb") as stream:
-                line = next(line for line in stream if line.startswith(b"Pss:"))
-                total += int(line.split()[1]) << 10
-        except (OSError, StopIteration, ValueError, IndexError):
-            total += _resident(pid)
-    return total
-
-
-def _resident(pid: int) -> int:
-    try:
-        with open(f"/proc/{pid}/statm", "rb") as stream:
-            return int(stream.read().split()[1]) * _PAGE
-    except (OSError, ValueError, IndexError):
-        return 0  # it has just ended
-
-
-def _killed(group: str) -> bool:
-    """Say whether the kernel ended something in a cgroup for want of memory."""
-    for name in ("memory.oom_control", "memory.events"):  # version 1, version 2
-        try:
-            with open(f"{group}/{name}", "rb") as stream:
-                return any(line[:9] == b"oom_kill " and line[9:].strip() != b"0" for line in stream)
-        except OSError:
-            continue
-    return False
-
-
-def _remove(group: str) -> None:
-    try:
-        os.rmdir(group)
-    except OSError:
-        pass  # still busy: an empty group costs nothing
-
-
-def _oom_kills() -> int:
-    """Return how often this machine's kernel has killed for want of memory; 0 if not known."""
-    try:
-        with open("/proc/vmstat", "rb") as stream:
-            line = next(line for line in stream if line.startswith(b"oom_kill "))
-            return int(line.split()[1])
-    except (OSError, StopIteration, ValueError, IndexError):
-        return 0
-
-
-def _size_of(folder: str) -> int:
-    """Return the bytes on disk below a folder; links are not followed."""
-    total = 0
-    for where, _, names in os.walk(folder):
-        for name in names:
-            try:
-                total += os.lstat(os.path.join(where, name)).st_blocks * 512
-            except OSError:
-                continue  # it has just gone
-    return total
-
-
-def _signal_all(number: int) -> None:
-    for pid in _descendants():
-        try:
-            os.kill(pid, number)
-        except OSError:
-            pass  # it has just ended
-
-
 def _sweep(watch: _Watch) -> None:
     """Stop, then kill every descendant, again and again until there is none."""
     until = time.monotonic() + _GIVE_UP_S
     watch.reap()
     while not watch.childless and time.monotonic() < until:
-        _signal_all(signal.SIGSTOP)  # a stopped process cannot fork away from the next signal
-        _signal_all(signal.SIGKILL)
+        signal_all(signal.SIGSTOP)  # a stopped process cannot fork away from the next signal
+        signal_all(signal.SIGKILL)
         watch.reap()
         if not watch.childless:
             time.sleep(0.002)

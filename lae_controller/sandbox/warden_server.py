@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 else:
     import _socket as socket  # the module around it takes longer to import than all else here
 
-    sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))  # noqa: PTH100, PTH120
+    sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
     import warden
 
 _LENGTH = 8

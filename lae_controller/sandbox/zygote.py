@@ -70,7 +70,7 @@ def _start() -> socket.socket:
     with theirs:
         subprocess.run(
             [sys.executable, "-I", "-S", _SCRIPT],
-            stdin=theirs,
+            stdin=theirs.fileno(),
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
             cwd="/",

@@ -114,7 +114,7 @@ def test_the_cure_fits_the_cause(
     [
         (b"bwrap: Can't find source path /x: No such file or directory\n", 1, True),
         (b"lae-confine: cannot seal /dev/null: Operation not permitted\n", 125, True),
-        (b"lae-confine: 1: exec: /gone/bwrap: not found\n", 127, True),
+        (b"cannot start '/gone/bwrap': [Errno 2] No such file or directory\n", 127, True),
         (b"epoch 1\nbwrap: something the program says\n", 1, False),
         (b"bwrap: Can't find source path\n", 2, False),
         (b"Traceback (most recent call last):\n", 1, False),
