@@ -65,7 +65,7 @@ def made_page(folder: Path, made: Made) -> str:
 
 def read(html: str) -> Page:
     page = Page()
-    page.feed(html.replace(make._plotly(), ""))  # five megabytes that hold no tag
+    page.feed(html.replace(make.plotly_text(), ""))  # five megabytes that hold no tag
     page.close()
     return page
 
@@ -162,11 +162,11 @@ def test_embedded_data_cannot_end_its_script() -> None:
 
 
 def test_without_its_extra_it_says_what_installs_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    make._plotly.cache_clear()
+    make.plotly_text.cache_clear()
     monkeypatch.setitem(sys.modules, "plotly.offline", None)
     with pytest.raises(PrerequisiteError, match=r"pip install 'lae-controller\[report\]'"):
-        make._plotly()
-    make._plotly.cache_clear()
+        make.plotly_text()
+    make.plotly_text.cache_clear()
 
 
 # -- the command -----------------------------------------------------------------------------------

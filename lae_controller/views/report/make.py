@@ -34,6 +34,20 @@ _MOST_GAINS = 200
 
 
 @dataclass(frozen=True, slots=True)
+class Sections:
+    """Everything that is shown of a run, as the report and the dashboard have it.
+
+    Attributes:
+        html: header and sections, without the page around them; it holds no script and no style.
+        data: what the page's script draws, as plain data.
+    """
+
+    html: str
+    data: dict[str, Any]
+    title: str
+
+
+@dataclass(frozen=True, slots=True)
 class Report:
     """One report.
 
@@ -57,28 +71,68 @@ def report(core: Core, now: str) -> Report:
     Raises:
         PrerequisiteError: if what the page is made with is not installed.
     """
-    script = _plotly()
+    script = plotly_text()
     history = read_history(core)
-    page = content(core, history, now)
+    standing = facts.standing(core.settings, history)
+    made = sections(core, history, now, standing, core.settings.root.name)
+    html = (
+        environment()
+        .get_template("page.html.j2")
+        .render(
+            title=made.title,
+            sections=made.html,
+            data=embedded(made.data),
+            plotly=script,
+            style=page_text("style.css"),
+            script=page_text("script.js"),
+        )
+    )
+    return Report(html, len(history.tried), standing.word)
+
+
+def sections(
+    core: Core,
+    history: History,
+    now: str,
+    standing: facts.Standing,
+    name: str,
+    *,
+    live: bool = False,
+) -> Sections:
+    """Return what is shown of a run.
+
+    Args:
+        core: the run.
+        history: its journal (see ``read_history``), from which its state comes as well.
+        now: the time, as it is to be shown.
+        standing: whether the run goes on.
+        name: of the project.
+        live: whether it is for the dashboard, where programs can be opened and data come in.
+    """
+    page = content(core, history)
     figures: list[Figure] = page["figures"]
     data = {
         "figures": {figure.key: figure.to_json() for figure in figures},
         "children": page.pop("children"),
         "metric": core.settings.metric,
     }
-    template = _environment().get_template("page.html.j2")
-    html = template.render(
-        **page,
-        figure={figure.key: figure for figure in figures},
-        data=embedded(data),
-        plotly=script,
-        style=(_PAGE / "style.css").read_text(encoding="utf-8"),
-        script=(_PAGE / "script.js").read_text(encoding="utf-8"),
+    title = f"{core.settings.metric} of {name}"
+    html = (
+        environment()
+        .get_template("sections.html.j2")
+        .render(
+            **page,
+            figure={figure.key: figure for figure in figures},
+            title=title,
+            now=now,
+            standing=standing,
+            live=live,
+        )
     )
-    return Report(html, len(history.tried), page["standing"].word)
+    return Sections(html, data, title)
 
 
-def content(core: Core, history: History, now: str) -> dict[str, Any]:
+def content(core: Core, history: History) -> dict[str, Any]:
     """Return everything that the page shows, by the names that the template uses."""
     settings, baseline, state = core.settings, core.prepared.baseline, history.state
     summary = summarise(settings, baseline, state)
@@ -96,13 +150,10 @@ def content(core: Core, history: History, now: str) -> dict[str, Any]:
     more = (changes(kinds, settings.direction, settings.metric), noise(repeats, settings.metric))
     figures += [figure for figure in more if figure is not None]
     return {
-        "project": settings.root.name,
         "settings": settings,
         "baseline": baseline,
         "summary": summary,
         "history": history,
-        "now": now,
-        "standing": facts.standing(settings, history),
         "headline": facts.headline(summary, baseline, settings),
         "held_out": facts.held_out(summary, baseline, settings),
         "cards": facts.cards(summary, baseline, settings, history),
@@ -160,7 +211,7 @@ def embedded(data: Any) -> str:
 
 
 @cache
-def _plotly() -> str:
+def plotly_text() -> str:
     """Return the text of plotly.js.
 
     Raises:
@@ -189,7 +240,14 @@ def code(text: str) -> Markup:
     return Markup("".join(words))
 
 
-def _environment() -> Environment:
+def page_text(name: str) -> str:
+    """Return one of the files that belong to the page."""
+    return (_PAGE / name).read_text(encoding="utf-8")
+
+
+@cache
+def environment() -> Environment:
+    """Return what fills the templates."""
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
     from lae_controller.views import text

@@ -1,6 +1,7 @@
 "use strict";
 (() => {
-  const data = JSON.parse(document.getElementById("data").textContent);
+  // What is shown: the figures and the columns of all children, as make.py writes them.
+  let data = { figures: {}, children: null, metric: "" };
   const root = document.documentElement;
 
   // -- colours -----------------------------------------------------------------------------------
@@ -35,7 +36,7 @@
 
   const coarse = matchMedia("(pointer: coarse)").matches;
   const chosen = {};
-  const drawn = new Set();
+  const drawn = new Map(); // place -> the figure as it was drawn there
 
   function axis(given, style) {
     const line = style.getPropertyValue("--line").trim();
@@ -63,7 +64,7 @@
       showlegend: given.showlegend ?? named > 0,
       legend: { orientation: "h", x: 0, y: 1.02, yanchor: "bottom", font: { size: 12 } },
       margin: { l: 60, r: 16, t: given.title ? 56 : 34, b: 48 },
-      autosize: true, width,
+      autosize: true, width, uirevision: "kept", // what a reader zoomed into stays when data come in
     };
   }
 
@@ -85,12 +86,13 @@
       // Named one by one: plotly's own choice holds a button that sends the chart away.
       modeBarButtons: [["toImage", "zoom2d", "pan2d", "zoomIn2d", "zoomOut2d", "resetScale2d"]],
       toImageButtonOptions: { filename: "lae-" + key, scale: 2 } };
-    drawn.add(place);
+    drawn.set(place, figure);
+    place.style.height = place.dataset.height + "px";
     return Plotly.react(place, tracesOf(figure, unit, style), layout, config)
       .then(() => { place.dataset.drawn = "yes"; });
   }
 
-  const places = [...document.querySelectorAll(".plot")];
+  const places = () => [...document.querySelectorAll(".plot")];
   const watcher = new IntersectionObserver((entries) => {
     for (const entry of entries) {
       if (entry.isIntersecting) {
@@ -99,17 +101,28 @@
       }
     }
   }, { rootMargin: "600px" });
-  places.forEach((place) => watcher.observe(place));
-  const drawAll = () => Promise.all(places.filter((place) => !drawn.has(place)).map(draw));
+  const drawAll = () => Promise.all(places().filter((place) => !drawn.has(place)).map(draw));
   addEventListener("beforeprint", drawAll);
-  const redraw = () => { nameButton(); drawn.forEach(draw); };
+  const redraw = () => { nameButton(); [...drawn.keys()].forEach(draw); };
 
-  for (const group of document.querySelectorAll(".units")) {
-    group.addEventListener("change", (event) => {
-      chosen[group.dataset.figure] = event.target.value;
-      places.filter((place) => place.dataset.figure === group.dataset.figure).forEach(draw);
-    });
+  // Places that were drawn are drawn anew if their figure is another; the others when they are seen.
+  function drawPlaces() {
+    for (const place of drawn.keys()) {
+      if (!place.isConnected) { Plotly.purge(place); drawn.delete(place); }
+    }
+    for (const place of places()) {
+      place.style.height = place.dataset.height + "px";
+      if (!drawn.has(place)) watcher.observe(place);
+      else if (drawn.get(place) !== data.figures[place.dataset.figure]) draw(place);
+    }
   }
+
+  document.addEventListener("change", (event) => {
+    const group = event.target.closest(".units");
+    if (!group) return;
+    chosen[group.dataset.figure] = event.target.value;
+    places().filter((place) => place.dataset.figure === group.dataset.figure).forEach(draw);
+  });
   button.addEventListener("click", () => {
     root.dataset.theme = isDark() ? "light" : "dark";
     redraw();
@@ -120,10 +133,10 @@
   // -- the table of all children -----------------------------------------------------------------
 
   const SIZE = 50;
-  const all = data.children;
+  let all = null;
   const number = (value) => (value === null ? "-" : String(Number(value.toPrecision(6))));
   const signed = (value) => (value === null ? "-" : (value > 0 ? "+" : "") + Number(value.toPrecision(4)));
-  const columns = [
+  const everyColumn = () => [
     ["child", (i) => all.id[i], (i) => i],
     [data.metric, (i) => number(all.metric[i]), (i) => all.metric[i]],
     ["change", (i) => signed(all.change[i]), (i) => all.change[i]],
@@ -134,32 +147,49 @@
     ["training, s", (i) => all.seconds[i].toFixed(1), (i) => all.seconds[i]],
     ["USD", (i) => all.usd[i].toFixed(4), (i) => all.usd[i]],
     ["what", (i) => all.summary[i], (i) => all.summary[i]],
-  ].filter(([name]) => name !== "USD" || all.usd.some((value) => value > 0));
-  const table = document.getElementById("listing");
-  const filters = document.getElementById("filters");
-  const previous = document.getElementById("previous");
-  const next = document.getElementById("next");
+  ];
+  let columns = [];
+  let table = null;
+  let filters = null;
   let page = 0;
   let sorted = { column: 0, down: false };
   let shown = [];
 
-  for (const [name, words] of [["outcome", all.outcomes], ["kind", all.kinds]]) {
-    for (const word of [...words].sort()) filters.elements[name].append(new Option(word, word));
+  // Once, when the first children are there.
+  function setUpTable() {
+    table = document.getElementById("listing");
+    filters = document.getElementById("filters");
+    columns = everyColumn();
+    columns.forEach(([name], column) => table.tHead.rows[0].append(headOf(name, column)));
+    document.getElementById("previous").addEventListener("click", () => { page -= 1; fill(); });
+    document.getElementById("next").addEventListener("click", () => { page += 1; fill(); });
+    filters.addEventListener("input", () => { page = 0; arrange(); });
+    filters.addEventListener("submit", (event) => event.preventDefault());
   }
-  columns.forEach(([name], column) => {
+
+  function headOf(name, column) {
     const head = document.createElement("th");
     head.scope = "col";
     if (name === "what") head.className = "text";
-    const button = document.createElement("button");
-    button.type = "button";
-    button.textContent = name;
-    button.addEventListener("click", () => {
+    const sorter = document.createElement("button");
+    sorter.type = "button";
+    sorter.textContent = name;
+    sorter.addEventListener("click", () => {
       sorted = { column, down: sorted.column === column ? !sorted.down : column > 0 };
+      page = 0;
       arrange();
     });
-    head.append(button);
-    table.tHead.rows[0].append(head);
-  });
+    head.append(sorter);
+    return head;
+  }
+
+  function offer(name, words) {
+    const list = filters.elements[name];
+    const known = new Set([...list.options].map((option) => option.value));
+    for (const word of [...words].sort()) {
+      if (!known.has(word)) list.append(new Option(word, word));
+    }
+  }
 
   function compare(key, sign) {
     return (i, j) => {
@@ -181,11 +211,21 @@
       if (column === sorted.column) head.setAttribute("aria-sort", sorted.down ? "descending" : "ascending");
       else head.removeAttribute("aria-sort");
     });
-    page = 0;
     fill();
   }
 
+  function nameOf(id) {
+    if (!document.body.dataset.live) return id;
+    const opener = document.createElement("button");
+    Object.assign(opener, { type: "button", className: "name", textContent: id });
+    opener.dataset.program = id;
+    return opener;
+  }
+
   function fill() {
+    const pages = Math.max(1, Math.ceil(shown.length / SIZE));
+    page = Math.min(page, pages - 1);
+    const money = all.usd.some((value) => value > 0);
     const body = table.tBodies[0];
     const rows = shown.slice(page * SIZE, (page + 1) * SIZE).map((i) => {
       const row = document.createElement("tr");
@@ -193,25 +233,42 @@
         const cell = document.createElement(column ? "td" : "th");
         if (!column) cell.scope = "row";
         if (name === "what") cell.className = "text";
-        cell.textContent = text(i);
+        cell.hidden = name === "USD" && !money;
+        cell.append(column ? text(i) : nameOf(text(i)));
         row.append(cell);
       });
       return row;
     });
+    const held = body.contains(document.activeElement) && document.activeElement.dataset.program;
     body.replaceChildren(...rows);
-    const pages = Math.max(1, Math.ceil(shown.length / SIZE));
+    if (held) body.querySelector(`[data-program="${CSS.escape(held)}"]`)?.focus();
+    columns.forEach(([name], column) => {
+      table.tHead.rows[0].cells[column].hidden = name === "USD" && !money;
+    });
     document.getElementById("listing-caption").textContent =
       `${shown.length} of ${all.id.length} programs, the baseline included. The names of the columns sort.`;
     document.getElementById("page").textContent = `${page + 1} of ${pages}`;
-    previous.disabled = page === 0;
-    next.disabled = page >= pages - 1;
+    document.getElementById("previous").disabled = page === 0;
+    document.getElementById("next").disabled = page >= pages - 1;
   }
 
-  previous.addEventListener("click", () => { page -= 1; fill(); });
-  next.addEventListener("click", () => { page += 1; fill(); });
-  filters.addEventListener("input", arrange);
-  filters.addEventListener("submit", (event) => event.preventDefault());
-  arrange();
+  // Show these data in the page as it stands; a figure that is as before keeps its identity.
+  function show(fresh) {
+    for (const [key, figure] of Object.entries(fresh.figures)) {
+      const known = data.figures[key];
+      if (known && JSON.stringify(known) === JSON.stringify(figure)) fresh.figures[key] = known;
+    }
+    data = fresh;
+    drawPlaces();
+    all = data.children;
+    if (!table) setUpTable();
+    offer("outcome", all.outcomes);
+    offer("kind", all.kinds);
+    arrange();
+  }
 
-  window.report = { drawAll };
+  const embedded = document.getElementById("data");
+  if (embedded) show(JSON.parse(embedded.textContent));
+
+  window.report = { drawAll, show };
 })();
