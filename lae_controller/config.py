@@ -167,8 +167,15 @@ class Settings:
         return not self.scoring.trains or self.seed_key is not None or "{seed}" in self.run_cmd
 
     @property
+    def scored_by_clients(self) -> bool:
+        """Whether nothing is run here: the programs of a served experiment."""
+        return self.scoring.trains and not self.run_cmd
+
+    @property
     def objective(self) -> str:
         """Where the metric comes from, in words."""
+        if self.scored_by_clients:
+            return "the clients that acquire programs"
         return self.scoring.describe(self.run_cmd)
 
     @property

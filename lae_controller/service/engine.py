@@ -35,8 +35,10 @@ from lae_controller.service.served import (
     served_id,
 )
 from lae_controller.service.states import Action, ExperimentState, ProgramState
-from lae_controller.state import Asked
+from lae_controller.session import observer
+from lae_controller.state import Asked, RunState
 from lae_controller.task import Mutation
+from lae_controller.views.live import silent
 
 _WAIT_S = 0.5
 _ALL = 1 << 30  # every frozen program is queued at once; ``Experiment.room`` bounds their number
@@ -48,11 +50,16 @@ Say = Callable[[str], None]
 
 @dataclass(frozen=True, slots=True)
 class Search:
-    """What one search is put together from."""
+    """What one search is put together from.
+
+    Attributes:
+        observe: brings ``leaderboard.md`` up to date.
+    """
 
     steps: ServedSteps
     pipeline: ServedPipeline
     executor: ClientExecutor
+    observe: Callable[[RunState], None]
 
 
 class Engine:
@@ -117,14 +124,17 @@ class Engine:
 
     def _search(self) -> None:
         self._experiment.begun()
+        self._experiment.take_reported()  # what came before lies in the book, and is told from it
         if not self._await_seed():
             return
         search = self._open()
         try:
             search.steps.begin(variants=0)
+            search.observe(search.steps.state)
             self._take_up(search)
             while self._goes_on(search):
                 self._turn(search)
+            search.observe(search.steps.state)
         finally:
             self._lifelines.end_all()
             search.steps.children.close()
@@ -176,8 +186,11 @@ class Engine:
         self._experiment.asked(program)
 
     def _tell(self, search: Search, asked: Asked, result: Result) -> None:
+        finished = search.steps.state.finished_gen
         search.steps.tell(asked, result)
         search.steps.migrate_if_due()
+        if search.steps.state.finished_gen > finished:
+            search.observe(search.steps.state)
         if asked.child_id in self._experiment.book.programs:
             self._reasons.clear()
         else:
@@ -219,7 +232,7 @@ class Engine:
         children = self._children(settings, prepared)
         steps = ServedSteps(Core(settings, prepared, state, ledger, children), made)
         pipeline = ServedPipeline(steps, executor, self._mutators, in_order=False)
-        return Search(steps, pipeline, executor)
+        return Search(steps, pipeline, executor, observer(settings, prepared, silent))
 
     def _children(self, settings: Settings, prepared: Prepared) -> ServedChildren:
         return ServedChildren(

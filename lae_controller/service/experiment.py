@@ -332,6 +332,11 @@ class Experiment:
         """Whether there are evaluations that the search has not taken in."""
         return bool(self._reported)
 
+    @property
+    def came_late(self) -> bool:
+        """Whether there are such of an experiment that is completed, and whose search has ended."""
+        return self.reported and self.state is ExperimentState.COMPLETED
+
     def take_reported(self) -> list[str]:
         """Return the programs whose evaluation became durable since the last call."""
         with self.lock:

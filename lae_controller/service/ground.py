@@ -49,6 +49,7 @@ def settings_for(book: Book, folder: Path, catalogue: Catalogue) -> Settings:
         gate=Gate.EPOCHS,
         budget=1.0,
         total_budget=TotalBudget(book.config.max_programs, None),
+        reserve=0,  # no claim is made: what a score is worth is the client's to know
         metrics=tuple(FurtherMetric(name, Direction.MAXIMIZE) for name in further),
         sandbox_root=".",
         concurrency=book.config.concurrency,

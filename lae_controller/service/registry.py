@@ -192,8 +192,10 @@ class Registry:
         for child, served in list(self._served.items()):
             if served.experiment.broken:
                 self._reload(child, served)
-            else:
-                served.experiment.tick()
+                continue
+            served.experiment.tick()
+            if served.experiment.came_late:
+                self._runners.begin(served.experiment, served.folder)
 
     def _reload(self, child: str, served: Served) -> None:
         """Go back to what is on the disk, once it takes events again."""

@@ -6,6 +6,7 @@ import statistics
 
 from lae_controller.config import Settings
 from lae_controller.evaluators.baseline import Baseline
+from lae_controller.noise import Claim
 from lae_controller.program import Cell
 from lae_controller.views.held_out import held_out
 from lae_controller.views.summary import Placed, Summary
@@ -111,13 +112,11 @@ def _held_out(summary: Summary, baseline: Baseline, settings: Settings) -> list[
 
 def verdict(summary: Summary) -> list[str]:
     """Say how far the gain of the best program can be believed."""
-    found, noise = summary.claim, summary.noise
-    if found is not None:
-        seeds = f"{found.pairs} fresh seed{'s' if found.pairs > 1 else ''}"
-        size = f"{gain_text(found.gain, found.error)} on {seeds}"
-        if found.holds:
-            return [f"Confirmed: {size} that the search never saw."]
-        return [f"No improvement beyond noise: {size} that the search never saw."]
+    noise = summary.noise
+    if summary.claim is not None:
+        return [_claimed(summary.claim)]
+    if summary.by_clients:
+        return ["Each score is one evaluation by a client: a small gain may be luck."]
     if noise.sigma is None:
         return ["Noise was not measured (confirm.baseline_runs is 1): the gain may be luck."]
     if noise.is_real:
@@ -125,6 +124,13 @@ def verdict(summary: Summary) -> list[str]:
     if not summary.seeded:
         return ["Its spread over seeds was not measured: the project takes no seed (seed_key)."]
     return []
+
+
+def _claimed(found: Claim) -> str:
+    seeds = f"{found.pairs} fresh seed{'s' if found.pairs > 1 else ''}"
+    size = f"{gain_text(found.gain, found.error)} on {seeds}"
+    word = "Confirmed" if found.holds else "No improvement beyond noise"
+    return f"{word}: {size} that the search never saw."
 
 
 def _noise(baseline: Baseline, *, seeded: bool) -> str:

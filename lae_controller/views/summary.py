@@ -44,6 +44,7 @@ class Summary:
         spent, total, reserve: full runs; total is None if the budget is a time.
         noise: how much runs of one program differ.
         seeded: whether runs of one program get different training seeds.
+        by_clients: whether scores come from clients, each program's once.
         claim: what fresh seeds say of the best program; None if it was not run on any.
         runs: metric on each seed of the programs that were run more than once.
         tested: ((baseline, best), trouble) of the held-out test; None if there was none.
@@ -72,6 +73,7 @@ class Summary:
     mode: str
     noise: Noise
     seeded: bool
+    by_clients: bool
     claim: Claim | None
     runs: Mapping[str, tuple[float, ...]]
     tested: tuple[tuple[float | None, float | None], str] | None
@@ -115,6 +117,7 @@ def summarise(settings: Settings, baseline: Baseline, state: RunState) -> Summar
         mode=state.search.mode(),
         noise=state.noise,
         seeded=settings.takes_seed,
+        by_clients=settings.scored_by_clients,
         claim=_claim(settings, state),
         runs=state.repeats,
         tested=_tested(state),

@@ -22,7 +22,7 @@ from lae_controller.service.engine import Engine
 from lae_controller.service.evaluations import Insight, Scored
 from lae_controller.service.names import Child
 from lae_controller.service.served import ServedChildren
-from lae_controller.service.states import ExperimentState
+from lae_controller.service.states import Action, ExperimentState
 from lae_controller.task import Mutation
 
 
@@ -251,3 +251,39 @@ def test_what_was_half_created_or_half_deleted_is_swept(tmp_path: Path) -> None:
     (folder / "journal.jsonl").write_text("{")
     with running_service(tmp_path):
         assert not folder.exists()
+
+
+def test_it_has_a_leaderboard_as_any_run(tmp_path: Path) -> None:
+    with running_service(tmp_path) as service:
+        served = begun(service, 0.5, maxPrograms=5, concurrency=2)
+        path = served.folder / "lae" / "leaderboard.md"
+        eventually(path.exists)
+        assert "No child is better than the baseline so far." in path.read_text()
+        done = work(served)
+        best = max(done, key=lambda it: served.experiment.program(it).evaluation.scores["steep"])
+        told = "4 children: 4 evaluated"
+        eventually(lambda: told in path.read_text())
+        text = path.read_text()
+    assert text.startswith("# Leaderboard: steep (maximize)\n")
+    assert f"by {best} (" in text
+    assert "Each score is one evaluation by a client" in text
+    assert "confirm.baseline_runs" not in text
+    assert "5.0 of 5 full runs spent, " in text
+
+
+def test_what_is_scored_after_the_end_is_learned_at_once(tmp_path: Path) -> None:
+    with running_service(tmp_path) as service:
+        served = begun(service, 0.5, maxPrograms=9, concurrency=2)
+        assert len(work(served, most=1)) == 1
+        held: list[Any] = []
+        eventually(lambda: held.extend(served.experiment.acquire(1)[0]) or len(held) == 2)
+        served.experiment.move(Action.COMPLETE, "the maximum duration has passed").result()
+        eventually(lambda: not service.registry._runners._alive)
+        for one in held:
+            child = one.program.id
+            assert child not in {row[3] for row in history(served.folder / "lae")}
+            served.experiment.submit(child, one.token, Scored({"steep": 77.0})).result()
+            eventually(lambda: child in {row[3] for row in history(served.folder / "lae")})  # noqa: B023
+            assert served.experiment.state is ExperimentState.COMPLETED
+        leaders = served.folder / "lae" / "leaderboard.md"
+        eventually(lambda: "Global best: **77**" in leaders.read_text())

@@ -122,13 +122,15 @@ def headline(summary: Summary, baseline: Baseline, settings: Settings) -> list[s
         return start + _all_failed(summary)
     gain = signed(best.elite.metric - baseline.metric)
     place = f"{settings.sandbox_root}/lae/programs/{best.elite.child_id}"
+    taken = f"`lae export {best.elite.child_id} -o best.patch` writes it for `git apply`"
+    if settings.scored_by_clients:
+        taken = f"the server gives it as alphaEvolvePrograms/{best.elite.child_id}"
     said = verdict(summary) if summary.claim is not None or not _exact(summary) else []
     return [
         f"{best.elite.child_id} gives {short(best.elite.metric)}, {gain} against the baseline's "
         f"{short(baseline.metric)}: {best.summary}",
         *said,
-        f"Its program lies in {place}; `lae export {best.elite.child_id} -o best.patch` writes it "
-        "for `git apply`.",
+        f"Its program lies in {place}; {taken}.",
     ]
 
 
@@ -161,6 +163,8 @@ def _exact(summary: Summary) -> bool:
 def noise_sentences(summary: Summary, history: History) -> list[str]:
     """Return what was seen of noise and done against it, in sentences."""
     noise = summary.noise
+    if summary.by_clients:
+        return verdict(summary)
     if noise.sigma is None:
         found = ["Noise was not measured: nothing was run twice (confirm.baseline_runs is 1)."]
     elif not noise.is_real:
@@ -219,27 +223,14 @@ def tokens(cost: Cost) -> str:
 def settings_table(settings: Settings, baseline: Baseline, summary: Summary) -> list[Pair]:
     """Return the settings that say what was compared and how; values of ``env`` are not shown."""
     evolution, mutator = settings.evolution, settings.mutator
-    total = settings.total_budget
-    smoke = (
-        f"{number_text(baseline.smoke_budget)} {settings.budget_unit}"
-        if baseline.smoke_metric is not None
-        else "none"
-    )
     found = [
         ("metric", f"{settings.metric}, {settings.direction.value}"),
         ("scored by", settings.objective),
         ("editable files", ", ".join(baseline.editable)),
-        ("budget of a full run", f"{number_text(settings.budget)} {settings.budget_unit}"),
-        ("budget of a smoke run", smoke),
-        ("total budget", f"{total}; {summary.reserve:g} kept for the claim"),
+        *(() if summary.by_clients else _budgets(settings, baseline, summary)),
         ("search", f"{evolution.algorithm}, {evolution.schedule}, seed {evolution.seed}"),
         ("maps", _maps(settings)),
         ("Mutator", f"{mutator.backend}{f', {mutator.model}' if mutator.model else ''}"),
-        (
-            "confirmation",
-            f"{settings.confirm.baseline_runs} baseline runs, up to "
-            f"{settings.confirm.repeats} further runs of a challenger",
-        ),
         ("further metrics", ", ".join(it.name for it in settings.metrics)),
         ("protected", ", ".join(settings.protected)),
         ("environment", f"{', '.join(settings.env)} (values not shown)" if settings.env else ""),
@@ -247,6 +238,25 @@ def settings_table(settings: Settings, baseline: Baseline, summary: Summary) -> 
         ("overruled with --force", ", ".join(summary.forced)),
     ]
     return [(name, text) for name, text in found if text]
+
+
+def _budgets(settings: Settings, baseline: Baseline, summary: Summary) -> list[Pair]:
+    """Return what a run of ours may take and how often programs are run."""
+    smoke = (
+        f"{number_text(baseline.smoke_budget)} {settings.budget_unit}"
+        if baseline.smoke_metric is not None
+        else "none"
+    )
+    return [
+        ("budget of a full run", f"{number_text(settings.budget)} {settings.budget_unit}"),
+        ("budget of a smoke run", smoke),
+        ("total budget", f"{settings.total_budget}; {summary.reserve:g} kept for the claim"),
+        (
+            "confirmation",
+            f"{settings.confirm.baseline_runs} baseline runs, up to "
+            f"{settings.confirm.repeats} further runs of a challenger",
+        ),
+    ]
 
 
 def _maps(settings: Settings) -> str:
