@@ -232,13 +232,9 @@ def status(path: Path, as_json: bool) -> None:
 @_PATH
 def stop(path: Path) -> None:
     """Ask a running controller to finish what runs and stop."""
-    from lae_controller import config, lock
-    from lae_controller.files import write_atomic
+    from lae_controller import config, session
 
-    settings = config.load(path)
-    if not lock.is_held(settings.lae_dir):
-        raise ConfigError(f"{settings.lae_dir}: no controller is running there; nothing to stop")
-    write_atomic(settings.lae_dir / "stop", "asked\n")
+    session.ask_to_stop(config.load(path))
     _say("lae: asked; the controller stops when the children that run now are told")
 
 

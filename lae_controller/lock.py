@@ -96,9 +96,17 @@ def holder(lae_dir: Path) -> dict[str, Any]:
 
 def is_held(lae_dir: Path) -> bool:
     """Say whether a controller works in this folder now."""
-    if not (lae_dir / "lock").exists():
+    return is_locked(lae_dir / "lock")
+
+
+def is_locked(path: Path) -> bool:
+    """Say whether a process holds the lock of this file now.
+
+    Looking takes the lock for a moment, so whoever wants it must try twice.
+    """
+    if not path.exists():
         return False
-    probe = FileLock(str(lae_dir / "lock"))
+    probe = FileLock(str(path))
     try:
         probe.acquire(timeout=0)
     except (Timeout, OSError):

@@ -13,7 +13,7 @@ from lae_controller.evaluators import Interrupted
 from lae_controller.evaluators.baseline import Prepared, is_forced, load_prepared
 from lae_controller.files import write_atomic, write_json
 from lae_controller.ledger import Ledger
-from lae_controller.lock import ControllerLock
+from lae_controller.lock import ControllerLock, is_held
 from lae_controller.loop import Controller
 from lae_controller.mutators import load_mutator
 from lae_controller.mutators.environment import check_key
@@ -95,6 +95,17 @@ def begin_session(settings: Settings) -> None:
     total = settings.total_budget
     value = total.runs if total.runs is not None else f"{total.seconds:g}s"
     write_json(settings.lae_dir / "session.json", {"total_budget": value})
+
+
+def ask_to_stop(settings: Settings) -> None:
+    """Leave a note for a running controller to finish what runs and stop.
+
+    Raises:
+        ConfigError: if none is running.
+    """
+    if not is_held(settings.lae_dir):
+        raise ConfigError(f"{settings.lae_dir}: no controller is running there; nothing to stop")
+    write_atomic(settings.lae_dir / "stop", "asked\n")
 
 
 def accept(settings: Settings, child_id: str, say: Say) -> Placement:

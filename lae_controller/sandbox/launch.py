@@ -16,6 +16,7 @@ from filelock import FileLock, Timeout
 
 from lae_controller.errors import PrerequisiteError
 from lae_controller.files import cannot_write, read_json
+from lae_controller.lock import is_locked
 from lae_controller.sandbox.memory_group import make_group
 from lae_controller.sandbox.zygote import WARDENS
 
@@ -175,6 +176,11 @@ def wait_for_warden(folder: Path, patience: float = 20.0) -> None:
             f"{folder}: a process of an earlier session still works there after {patience:g} s; "
             "expected it to end by itself. Look for it with `ps`, end it, then go on"
         ) from None
+
+
+def is_worked_in(folder: Path) -> bool:
+    """Say whether a warden works in ``folder`` now."""
+    return is_locked(lock_beside(folder))
 
 
 def read_outcome(path: Path) -> Ended | None:

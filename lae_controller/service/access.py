@@ -11,6 +11,7 @@ import hashlib
 import hmac
 import ipaddress
 import json
+import re
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
 from urllib.parse import urlsplit
@@ -27,7 +28,10 @@ App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 _SHORTEST_TOKEN = 16
 OPEN_PATHS = frozenset({"/healthz"})
-"""What answers without a token: it says nothing but that the server is there."""
+"""What answers anybody: it says nothing but that the server is there."""
+
+_PAGE = re.compile(r"/|/dashboard|/dashboard/[^/]*|/dashboard/static/[^/]*")
+"""The page of the dashboard, without any data: a browser cannot send a token to ask for it."""
 
 
 def is_loopback(host: str) -> bool:
@@ -99,6 +103,8 @@ class Access:
                     Code.PERMISSION_DENIED,
                     f"this server answers on loopback only, not for the host {host[:100]!r}",
                 )
+            return
+        if _PAGE.fullmatch(path):
             return
         kind, _, given = headers.get("authorization", b"").partition(b" ")
         if kind.lower() != b"bearer" or not hmac.compare_digest(_hashed(given), self._digest):

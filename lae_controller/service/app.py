@@ -15,6 +15,7 @@ from starlette.routing import Route
 from lae_controller.errors import LaeError
 from lae_controller.service.access import Access, App, Receive, Scope, Send
 from lae_controller.service.api_errors import ApiError, Code
+from lae_controller.service.dashboard import Dashboard
 from lae_controller.service.google import GoogleRoutes, grant_token
 from lae_controller.service.names import parse_experiment, parse_operation, parse_program
 from lae_controller.service.openapi import description
@@ -111,13 +112,18 @@ def _not_allowed(method: str, methods: Mapping[str, Method]) -> Response:
     return reply
 
 
-def make_app(service: Service, host: str, token: str | None) -> App:
+def make_app(
+    service: Service, host: str, token: str | None, dashboard: Dashboard | None = None
+) -> App:
     """Return the application for a server on an address.
 
     Args:
         token: what every request must carry; None for open access on loopback.
+        dashboard: None for one of its own.
     """
+    dashboard = dashboard or Dashboard(service.board)
     routes = [
+        *dashboard.routes(),
         Route("/v1alpha/{name:path}", Dispatch(service)),
         Route("/openapi.json", _openapi, methods=["GET"]),
         Route("/healthz", _health, methods=["GET"]),

@@ -59,13 +59,30 @@ def _resolved(client: ApiClient, nick: str, parent: str | None) -> str:
 @click.option("--host", help="The address that is served; 127.0.0.1 if left out.")
 @click.option("--port", type=click.IntRange(0, 65535), help="8080 if left out; 0: any free one.")
 @_TOKEN_FILE
-def serve(path: Path, host: str | None, port: int | None, token_file: Path | None) -> None:
-    """Serve the AlphaEvolve API; PATH is a serve.yaml or the directory to work in."""
+@click.option(
+    "--watch",
+    multiple=True,
+    metavar="RUN",
+    type=click.Path(path_type=Path),
+    help="A run that the dashboard shows too: a project or its lae/ directory. Repeatable.",
+)
+def serve(
+    path: Path,
+    host: str | None,
+    port: int | None,
+    token_file: Path | None,
+    watch: tuple[Path, ...],
+) -> None:
+    """Serve the AlphaEvolve API and the live dashboard.
+
+    PATH is a serve.yaml or the directory to work in; a run that lies there is shown as well.
+    """
     from lae_controller.service import serve_config, server
 
     settings = serve_config.load_serve(path)
-    given = {"host": host, "port": port}
+    given: dict[str, Any] = {"host": host, "port": port}
     given["token_file"] = None if token_file is None else str(token_file.resolve())
+    given["watch"] = (*settings.watch, *(str(it.resolve()) for it in watch)) if watch else None
     changed: dict[str, Any] = {key: value for key, value in given.items() if value is not None}
     server.serve(replace(settings, **changed), _say)
 

@@ -69,19 +69,32 @@ def _seed(book: Book) -> tuple[Content, Scored]:
     return book.seed, seed.evaluation
 
 
+def prepared_of(book: Book) -> Prepared:
+    """Return what the search is told of the seed; nothing is written.
+
+    Raises:
+        PrerequisiteError: if the seed program has no score yet.
+    """
+    content, scored = _seed(book)
+    entries = tuple(
+        Entry(path, "copy", "", len(raw), hashlib.sha256(raw).hexdigest())
+        for path, raw in sorted(_files(content).items())
+    )
+    return Prepared(Snapshot(entries, ()), _baseline(content, scored))
+
+
+def _files(content: Content) -> dict[str, bytes]:
+    return {file.path: encode_source(file.path, file.content) for file in content.files}
+
+
 def prepare(book: Book, lae_dir: Path) -> Prepared:
     """Write the seed to ``base/``, unless it is there, and return what the search is told of it."""
-    content, scored = _seed(book)
+    content, _ = _seed(book)
     for name in _FOLDERS:
         make_folder(lae_dir / name)
     write_atomic(lae_dir / ".gitignore", "*\n")
-    data = {file.path: encode_source(file.path, file.content) for file in content.files}
-    _write_base(lae_dir / "base", data)
-    entries = tuple(
-        Entry(path, "copy", "", len(raw), hashlib.sha256(raw).hexdigest())
-        for path, raw in sorted(data.items())
-    )
-    return Prepared(Snapshot(entries, ()), _baseline(content, scored))
+    _write_base(lae_dir / "base", _files(content))
+    return prepared_of(book)
 
 
 def _write_base(base: Path, data: dict[str, bytes]) -> None:

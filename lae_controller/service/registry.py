@@ -102,6 +102,12 @@ class Registry:
             books = [served.experiment.book for served in self._served.values()]
         return [book for book in books if session.covers(book.created.session)]
 
+    def everything(self) -> list[Served]:
+        """Return all experiments, the newest first."""
+        with self._lock:
+            served = list(self._served.values())
+        return sorted(served, key=lambda it: -it.experiment.book.created.at)
+
     # -- changing ----------------------------------------------------------------------------
 
     def create(self, session: Session, config: ExperimentConfig) -> Book:

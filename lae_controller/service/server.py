@@ -53,12 +53,15 @@ def serve(settings: ServeSettings, say: Say) -> None:
             f"serve: {error.name} is not installed; expected it. "
             "`pip install 'lae-controller[serve]'`"
         ) from None
+    from lae_controller.service.dashboard import Dashboard
     from lae_controller.service.service import Service
 
     listening = _bind(settings.host, settings.port)
     with contextlib.closing(listening), contextlib.closing(Service(settings, say)) as service:
         say(f"lae: serving {_url(listening)} from {settings.root}{_open(settings, token)}")
-        run_app(make_app(service, settings.host, token), listening)
+        say(f"lae: the dashboard is at {_url(listening)}/dashboard")
+        dashboard = Dashboard(service.board)
+        run_app(make_app(service, settings.host, token, dashboard), listening, dashboard.end)
     say("lae: stopped; everything that was answered is on the disk")
 
 

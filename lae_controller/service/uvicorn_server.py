@@ -6,7 +6,7 @@ import contextlib
 import signal
 import socket
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import uvicorn
 
@@ -19,8 +19,12 @@ _SWITCH_S = 0.001
 """How long a search may compute before a request gets its turn; Python's own 5 ms add up."""
 
 
-def run_app(app: App, listening: socket.socket) -> None:
-    """Serve an application on a bound socket until SIGINT or SIGTERM; in the main thread."""
+def run_app(app: App, listening: socket.socket, ending: Callable[[], None]) -> None:
+    """Serve an application on a bound socket until SIGINT or SIGTERM; in the main thread.
+
+    Args:
+        ending: called in the event loop when the end begins, so that long replies come to theirs.
+    """
     config = uvicorn.Config(
         app,
         lifespan="off",
@@ -34,11 +38,20 @@ def run_app(app: App, listening: socket.socket) -> None:
         timeout_graceful_shutdown=_GRACE_S,
     )
     sys.setswitchinterval(_SWITCH_S)
-    _Server(config).run(sockets=[listening])
+    _Server(config, ending).run(sockets=[listening])
 
 
 class _Server(uvicorn.Server):
     """A server that returns when it is asked to stop, so that what lies behind can be closed."""
+
+    def __init__(self, config: uvicorn.Config, ending: Callable[[], None]) -> None:
+        super().__init__(config)
+        self._ending = ending
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Close everything; replies that would never end are ended first."""
+        self._ending()
+        await super().shutdown(sockets)
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:

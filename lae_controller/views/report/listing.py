@@ -29,7 +29,7 @@ def listing(
         "parent": [places.get(child.record.parent_id or "", -1) for child in children],
         "metric": [_digits(_metric(child)) for child in children],
         "change": [_digits(_change(child, by_id, direction)) for child in children],
-        "outcome": [outcomes.place(_outcome(child)) for child in children],
+        "outcome": [outcomes.place(outcome_of(child)) for child in children],
         "kind": [kinds.place(child.record.intervention.value) for child in children],
         "summary": [_summary(child) for child in children],
         "runs": [_digits(child.record.charge) for child in children],
@@ -69,7 +69,8 @@ def _change(child: Child, by_id: Mapping[str, Child], direction: Direction) -> f
     return None if gain is None else direction.fitness(gain)
 
 
-def _outcome(child: Child) -> str:
+def outcome_of(child: Child) -> str:
+    """Return how a child ended: ``kept``, ``not kept``, ``baseline``, or why it gave nothing."""
     if not child.number:
         return "baseline"
     return reason_of(child) or ("kept" if child.kept else "not kept")

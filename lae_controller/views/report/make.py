@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from markupsafe import Markup
 
 _PAGE = Path(__file__).parent / "page"
+_FOLDERS = (_PAGE, Path(__file__).parents[1] / "dashboard" / "page")
 _MOST_ELITES = 200
 _MOST_GAINS = 200
 
@@ -75,17 +76,14 @@ def report(core: Core, now: str) -> Report:
     history = read_history(core)
     standing = facts.standing(core.settings, history)
     made = sections(core, history, now, standing, core.settings.root.name)
-    html = (
-        environment()
-        .get_template("page.html.j2")
-        .render(
-            title=made.title,
-            sections=made.html,
-            data=embedded(made.data),
-            plotly=script,
-            style=page_text("style.css"),
-            script=page_text("script.js"),
-        )
+    html = render(
+        "page.html.j2",
+        title=made.title,
+        sections=made.html,
+        data=embedded(made.data),
+        plotly=script,
+        style=page_text("style.css"),
+        script=page_text("script.js"),
     )
     return Report(html, len(history.tried), standing.word)
 
@@ -117,17 +115,14 @@ def sections(
         "metric": core.settings.metric,
     }
     title = f"{core.settings.metric} of {name}"
-    html = (
-        environment()
-        .get_template("sections.html.j2")
-        .render(
-            **page,
-            figure={figure.key: figure for figure in figures},
-            title=title,
-            now=now,
-            standing=standing,
-            live=live,
-        )
+    html = render(
+        "sections.html.j2",
+        **page,
+        figure={figure.key: figure for figure in figures},
+        title=title,
+        now=now,
+        standing=standing,
+        live=live,
     )
     return Sections(html, data, title)
 
@@ -240,20 +235,30 @@ def code(text: str) -> Markup:
     return Markup("".join(words))
 
 
+def render(template: str, **values: Any) -> str:
+    """Return a template, filled in.
+
+    Raises:
+        PrerequisiteError: if what fills it is not installed.
+    """
+    plotly_text()
+    text: str = _environment().get_template(template).render(**values)
+    return text
+
+
 def page_text(name: str) -> str:
     """Return one of the files that belong to the page."""
     return (_PAGE / name).read_text(encoding="utf-8")
 
 
 @cache
-def environment() -> Environment:
-    """Return what fills the templates."""
+def _environment() -> Environment:
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
     from lae_controller.views import text
 
     environment = Environment(
-        loader=FileSystemLoader(_PAGE),
+        loader=FileSystemLoader(_FOLDERS),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
@@ -263,6 +268,7 @@ def environment() -> Environment:
         "short": text.short,
         "signed": text.signed,
         "seconds": text.seconds_text,
+        "clock": text.clock,
         "count": text.count_text,
         "money": facts.money,
         "where": text.where_text,

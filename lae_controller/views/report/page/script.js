@@ -63,6 +63,7 @@
       hovermode: "closest", dragmode: coarse ? false : "zoom",
       showlegend: given.showlegend ?? named > 0,
       legend: { orientation: "h", x: 0, y: 1.02, yanchor: "bottom", font: { size: 12 } },
+      modebar: { bgcolor: "rgba(0,0,0,0)", color: get("muted"), activecolor: get("accent") },
       margin: { l: 60, r: 16, t: given.title ? 56 : 34, b: 48 },
       autosize: true, width, uirevision: "kept", // what a reader zoomed into stays when data come in
     };
@@ -82,7 +83,10 @@
     const layout = layoutOf(figure, style);
     const unit = chosen[key];
     if (unit) layout.xaxis = { ...layout.xaxis, title: { text: figure.units[unit], standoff: 8 } };
+    // Where there is little room the buttons would lie on title and legend: there they wait to be
+    // pointed at, or reached with the keyboard.
     const config = { responsive: true, displaylogo: false,
+      displayModeBar: place.clientWidth < 620 ? "hover" : true,
       // Named one by one: plotly's own choice holds a button that sends the chart away.
       modeBarButtons: [["toImage", "zoom2d", "pan2d", "zoomIn2d", "zoomOut2d", "resetScale2d"]],
       toImageButtonOptions: { filename: "lae-" + key, scale: 2 } };
