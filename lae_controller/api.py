@@ -103,13 +103,16 @@ class Loop:
         said = Mutation("", summary, intervention, "host")
         return evaluating.evaluate(self.settings, child_id, said, wait, token, again=again)
 
-    def tell(self, child_id: str, token: str | None = None) -> Telling:
-        """Place an evaluated child.
+    def tell(self, child_id: str, token: str | None = None, wait: float | None = None) -> Telling:
+        """Place an evaluated child; further runs are made first if its gain may be chance.
+
+        Args:
+            wait: seconds to wait for further runs; None waits until they have ended.
 
         Raises:
             ConfigError: if there is no result to tell.
         """
-        return telling.tell(self.settings, child_id, token, self._say)
+        return telling.tell(self.settings, child_id, token, wait, self._say)
 
     def status(self) -> dict[str, Any]:
         """Return progress, best so far and spend, as ``lae status --json`` prints them."""

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 from lae_controller.budget import Budget
 from lae_controller.confirm import repeat_of
 from lae_controller.evaluators.baseline import BASELINE_ID
 from lae_controller.evaluators.heldout import TEST_STAGE, has_test
 from lae_controller.files import remove_tree
-from lae_controller.inflight import Pending, Repeat
+from lae_controller.inflight import Repeat
 from lae_controller.pipeline import Pipeline
 from lae_controller.program import Elite, Evaluation
 from lae_controller.steps import Steps
@@ -47,19 +47,12 @@ class Claiming:
             return
         programs = {BASELINE_ID, BASELINE_ID if best.parent_id is None else best.child_id}
         wanted = sorted(programs - self._steps.state.tests.keys())
-        for program in wanted:
-            pipeline.repeat(repeat_of(self._steps, program, Repeat(TEST_STAGE, 0)))
-        for pending, found in self._carried_out(pipeline, slots):
+        orders = [repeat_of(self._steps, program, Repeat(TEST_STAGE, 0)) for program in wanted]
+        for pending, found in pipeline.carry_out(orders, slots):
             child = pending.asked.child_id
             event = self._steps.state.test(child, found.metric, found.detail[:500])
             self._steps.ledger.append([event])
             remove_tree(self._steps.settings.lae_dir / "runs" / child)
-
-    def _carried_out(self, pipeline: Pipeline, slots: int) -> Iterator[tuple[Pending, Evaluation]]:
-        while pipeline:
-            for _ in pipeline.finished(slots):
-                raise AssertionError("only further runs are under way")
-            yield from pipeline.repeated()
 
     def _to_claim(self) -> Elite | None:
         state = self._steps.state
@@ -71,26 +64,21 @@ class Claiming:
     def _claim(self, child: str, pairs: int, pipeline: Pipeline, slots: int) -> None:
         first = FRESH + sum(len(known) for known in self._steps.state.claims.values())
         wanted = [Repeat(f"claim-{first + j - FRESH + 1}", first + j) for j in range(pairs)]
-        for repeat in reversed(wanted):
-            for program in (child, BASELINE_ID):
-                pipeline.repeat(repeat_of(self._steps, program, repeat))
-        found = {
-            (pending.asked.child_id, pending.repeat.name): evaluation
-            for pending, evaluation in self._carried_out(pipeline, slots)
-            if pending.repeat is not None
-        }
-        for repeat in wanted:
-            self._note(child, found[child, repeat.name], found[BASELINE_ID, repeat.name])
+        pair = (child, BASELINE_ID)
+        orders = [repeat_of(self._steps, each, repeat) for repeat in wanted for each in pair]
+        found = [evaluation for _, evaluation in pipeline.carry_out(orders, slots)]
+        for mine, base in zip(found[::2], found[1::2], strict=True):
+            self._note(child, mine, base)
         for program in (child, BASELINE_ID):
             remove_tree(self._steps.settings.lae_dir / "runs" / program)
 
     def _note(self, child: str, mine: Evaluation, base: Evaluation) -> None:
-        charge = mine.charge + base.charge
+        charge, seconds = mine.charge + base.charge, mine.seconds + base.seconds
         if mine.metric is not None and base.metric is not None:
-            event = self._steps.state.claim(child, (mine.metric, base.metric), charge)
+            event = self._steps.state.claim(child, (mine.metric, base.metric), charge, seconds)
             self._steps.ledger.append([event])
             return
-        cost = Evaluation(mine.status, charge=charge, seconds=mine.seconds + base.seconds)
+        cost = Evaluation(mine.status, charge=charge, seconds=seconds)
         if mine.metric is None:
             self._say(f"{child} failed on a fresh seed and leaves the archive: {mine.detail}")
             self._steps.rerun(child, (), cost)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import shlex
 import sys
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +12,7 @@ import click
 
 from lae_controller import __version__
 from lae_controller.errors import ConfigError, LaeError
+from lae_controller.host_commands import HOST_COMMANDS
 from lae_controller.report_command import report
 from lae_controller.service.commands import COMMANDS
 
@@ -27,7 +27,6 @@ _RUN = click.option(
     type=click.Path(path_type=Path),
     help="The project or its lae/ directory.",
 )
-_KINDS = ("architecture", "optimiser", "schedule", "data", "regularisation", "init", "other")
 _JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
 
@@ -238,92 +237,6 @@ def stop(path: Path) -> None:
     _say("lae: asked; the controller stops when the children that run now are told")
 
 
-# -- the loop in three steps, for a host with Mutators of its own --------------------------------
-
-_TOKEN = click.option("--token", help="The lease's token, as `ask` gave it.")
-
-
-@cli.command()
-@_PATH
-@click.option("-n", "count", type=click.IntRange(min=1), help="How many; one a slot if left out.")
-@_JSON
-def ask(path: Path, count: int | None, as_json: bool) -> None:
-    """Reserve tasks, each with a directory to edit and a TASK.md to read."""
-    from lae_controller import config
-    from lae_controller.hosted import ask as asking
-
-    found = asking.ask(config.load(path), count, _say)
-    tasks = [
-        {
-            "child_id": task.child_id,
-            "parent_id": task.parent_id,
-            "directory": str(task.directory),
-            "task": str(task.task),
-            "token": task.token,
-            "lease_until": task.until,
-        }
-        for task in found.tasks
-    ]
-    stop = None if found.stop is None else asdict(found.stop)
-    text = "\n".join(f"{task['child_id']}  {task['task']}" for task in tasks)
-    _print({"tasks": tasks, "stop": stop}, text, as_json=as_json)
-    if not tasks:
-        over = "others hold every task there is at present: evaluate and tell them"
-        _say(f"lae: {found.stop.sentence if found.stop else over}")
-
-
-@cli.command()
-@click.argument("child_id")
-@_RUN
-@click.option("--wait", type=click.FloatRange(min=0), help="Seconds; then exit 7 if it still runs.")
-@_TOKEN
-@click.option("--summary", default="", help="One line on what was changed.")
-@click.option("--kind", default="other", type=click.Choice(_KINDS), help="What it touches.")
-@click.option("--again", is_flag=True, help="Once more, after a failure that was mended.")
-@click.option("--here", is_flag=True, hidden=True, help="In this process (internal).")
-@_JSON
-def evaluate(child_id: str, path: Path, here: bool, as_json: bool, **said: Any) -> None:
-    """Train an edited child in the sandbox, apart from this shell, and print what it gave."""
-    from lae_controller import config, results
-    from lae_controller.hosted import evaluate as evaluating
-    from lae_controller.program import Intervention
-    from lae_controller.task import Mutation
-
-    settings = config.load(path)
-    if here:
-        evaluating.evaluate_here(settings, child_id)
-        return
-    proposal = Mutation("", said["summary"], Intervention(said["kind"]), "host")
-    again = bool(said["again"])
-    wait, token = said["wait"], said["token"]
-    result = evaluating.evaluate(settings, child_id, proposal, wait, token, again=again)
-    if result is None:
-        _say(f"lae: {child_id} still runs; the same command goes on waiting")
-        sys.exit(7)
-    value = results.to_json(result)
-    keys = ("child_id", "status", "smoke_metric", "metric", "reason")
-    detail = [f"detail {value['artifacts']['detail']}"] if value["artifacts"]["detail"] else []
-    text = "\n".join([*(f"{key} {value[key]}" for key in keys), *detail])
-    _print(value, text, as_json=as_json)
-
-
-@cli.command()
-@click.argument("child_id")
-@_RUN
-@_TOKEN
-@_JSON
-def tell(child_id: str, path: Path, token: str | None, as_json: bool) -> None:
-    """Place an evaluated child in the archive."""
-    from lae_controller import config
-    from lae_controller.codec import encode
-    from lae_controller.hosted import tell as telling
-
-    found = telling.tell(config.load(path), child_id, token, _say)
-    best = "-" if found.best is None else f"{found.best[0]} {found.best[1]!r}"
-    outcome = "pending" if found.pending else f"kept={found.kept} cell={found.cell}"
-    _print(encode(found), f"{child_id} {outcome} best={best}", as_json=as_json)
-
-
 # -- results -------------------------------------------------------------------------------------
 
 
@@ -412,5 +325,5 @@ def _status(path: Path) -> dict[str, Any]:
     return inspect.status(_view(path))
 
 
-for _command in (report, *COMMANDS):
+for _command in (*HOST_COMMANDS, report, *COMMANDS):
     cli.add_command(_command)

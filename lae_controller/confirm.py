@@ -7,29 +7,33 @@ decides or ``confirm.repeats`` are used up; then its sign does. Without noise no
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 from lae_controller import results
 from lae_controller.budget import Budget
 from lae_controller.evaluators.baseline import BASELINE_ID
 from lae_controller.files import remove_tree
-from lae_controller.inflight import Pending, Repeat
+from lae_controller.inflight import AGAIN, Pending, Repeat
 from lae_controller.noise import Noise, Verdict, mean_of
 from lae_controller.program import Elite, Evaluation, Reason, Status, is_baseline, parse_child_id
 from lae_controller.results import Result
 from lae_controller.state import Asked
 from lae_controller.steps import PROPOSED_NOTHING, Steps
 
-AGAIN = Repeat("again", 0)
-"""The first seed once more: what a program without chance must reproduce."""
+Ended = tuple[Pending, Evaluation]
+"""A further run, and what it gave."""
 
 Run = tuple[str, Repeat]
 """(program, which further run of it)."""
 
 
 class Confirm:
-    """Children that are finished and not yet told, and the runs they wait for."""
+    """Children that are finished and not yet told, and the runs they wait for.
+
+    Attributes:
+        missing: the further runs that ``settled`` could not have carried out.
+    """
 
     def __init__(self, steps: Steps, budget: Budget) -> None:
         self._steps = steps
@@ -37,7 +41,7 @@ class Confirm:
         self._waiting: dict[str, tuple[Asked, Result]] = {}
         self._needed: dict[str, list[Run]] = {}
         self._ordered: set[Run] = set()
-        self._reproduced: set[str] = set()
+        self.missing: Sequence[Pending] = ()
 
     def __bool__(self) -> bool:
         """Whether any child waits to be told."""
@@ -83,6 +87,34 @@ class Confirm:
         self._steps.rerun(child, repeats, evaluation)
         remove_tree(self._steps.settings.lae_dir / "runs" / child)
 
+    def settled(
+        self,
+        asked: Asked,
+        result: Result,
+        carry_out: Callable[[Sequence[Pending]], Sequence[Ended]],
+    ) -> Result | None:
+        """Return the result by which a child is to be told, once its gain is more than chance.
+
+        The further runs of a round are all taken in before anything is decided, in the order in
+        which they were ordered: what comes of it does not hang on which of them ended first.
+
+        Args:
+            carry_out: makes further runs, or finds them made; gives fewer if some are not there.
+
+        Returns:
+            None if some are not there; see ``missing``.
+        """
+        self.add(asked, result)
+        while (due := self.due()) is None:
+            orders = list(self.orders())
+            ended = carry_out(orders)
+            if len(ended) < len(orders):
+                self.missing = orders
+                return None
+            for each in ended:
+                self.take(*each)
+        return due[1]
+
     # -- what a child still needs ------------------------------------------------------------
 
     def _needs(self, asked: Asked, result: Result) -> list[Run]:
@@ -96,7 +128,7 @@ class Confirm:
         rivals = self._steps.state.search.rivals(island, elite)
         if rivals and noise.judge(elite.runs, _runs(rivals[0])) is Verdict.LOSES:
             return []
-        unproven = noise.sigma == 0.0 and result.chance and asked.child_id not in self._reproduced
+        unproven = noise.sigma == 0.0 and result.chance
         if unproven and not self._can_pay(1):
             self._waiting[asked.child_id] = (asked, _held(result))
             return []
@@ -112,7 +144,7 @@ class Confirm:
                 return []
             pairs = min(len(elite.runs), len(_runs(rival)))
             if verdict is Verdict.OPEN and pairs <= self._steps.settings.confirm.repeats:
-                repeat = Repeat(f"full-{pairs + 1}", pairs)
+                repeat = Repeat.further(pairs)
                 return [
                     (_program(each.child_id), repeat)
                     for each in (elite, rival)
@@ -146,23 +178,31 @@ class Confirm:
                 detail=f"in a further run ({repeat.name}): {run.detail}",
             )
         elif repeat == AGAIN:
-            evaluation = self._compared(result, evaluation, run.metric)
+            return _compared(replace(result, evaluation=evaluation), run.metric)
         else:
             repeats = (*evaluation.repeats, run.metric)
             evaluation = replace(evaluation, repeats=repeats, metric=mean_of(repeats))
         return replace(result, evaluation=evaluation)
 
-    def _compared(self, result: Result, evaluation: Evaluation, again: float) -> Evaluation:
-        first = evaluation.repeats[0]
-        if again == first:
-            self._reproduced.add(result.child_id)
-            return evaluation
-        return replace(
-            evaluation,
-            reason=Reason.SUSPECT,
-            detail=f"a second run on the same seed gave {again!r} and not {first!r}, and the "
-            f"baseline's runs do not differ; {result.chance}",
-        )
+
+def _compared(result: Result, again: float) -> Result:
+    """Return the result of a child that draws on chance, by its second run on the same seed.
+
+    One that reproduced its metric draws on no chance that counts: it is not asked again, not even
+    by another session.
+    """
+    evaluation = result.evaluation
+    first, artifacts = evaluation.repeats[0], evaluation.artifacts
+    if again == first:
+        note = f"{result.chance}; a second run on the same seed gave the same"
+        artifacts = replace(artifacts, warnings=(*artifacts.warnings, note))
+        return replace(result, chance="", evaluation=replace(evaluation, artifacts=artifacts))
+    detail = (
+        f"a second run on the same seed gave {again!r} and not {first!r}, and the baseline's runs "
+        f"do not differ; {result.chance}"
+    )
+    evaluation = replace(evaluation, reason=Reason.SUSPECT, detail=detail)
+    return replace(result, chance="", evaluation=evaluation)
 
 
 def _runs(elite: Elite) -> tuple[float, ...]:

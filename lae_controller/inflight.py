@@ -26,6 +26,24 @@ class Repeat:
     name: str
     offset: int
 
+    @staticmethod
+    def further(runs: int) -> Repeat:
+        """Return the run that follows ``runs`` earlier ones, on the next seed."""
+        return Repeat(f"full-{runs + 1}", runs)
+
+    @staticmethod
+    def named(name: str) -> Repeat:
+        """Return the further run of this name: ``again``, or ``full-2`` and so on.
+
+        Raises:
+            ValueError: if no further run has such a name.
+        """
+        return AGAIN if name == AGAIN.name else Repeat.further(int(name.removeprefix("full-")) - 1)
+
+
+AGAIN = Repeat("again", 0)
+"""The first seed once more: what a program without chance must reproduce."""
+
 
 @dataclass(frozen=True, slots=True)
 class Pending:

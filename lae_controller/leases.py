@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import secrets
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 from filelock import FileLock, Timeout
@@ -12,6 +13,8 @@ from lae_controller import results
 from lae_controller.config import Settings
 from lae_controller.quantities import parse_duration
 from lae_controller.state import Asked, Lease
+
+_TICK_S = 0.1
 
 
 class Leases:
@@ -35,6 +38,20 @@ class Leases:
 def evaluation_lock(lae_dir: Path, child_id: str) -> FileLock:
     """Return the lock that is held while a process evaluates a child."""
     return FileLock(str(lae_dir / "tasks" / f"{child_id}.evaluating"))
+
+
+def wait_for_hosts(lae_dir: Path, say: Callable[[str], None]) -> None:
+    """Wait until no process that a host started works on this run any more.
+
+    It evaluates a child, or makes a further run: what it leaves is told, not run a second time.
+    """
+    said = False
+    for lock in sorted((lae_dir / "tasks").glob("*.evaluating")):
+        while is_evaluating(lae_dir, lock.stem):
+            if not said:
+                say(f"waiting for what a host has begun to evaluate: {lock.stem}")
+            said = True
+            time.sleep(_TICK_S)
 
 
 def is_evaluating(lae_dir: Path, child_id: str) -> bool:

@@ -6,14 +6,17 @@ for. What happened is appended to the journal before anything that depends on it
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
 from lae_controller.ahead import Ahead
 from lae_controller.budget import Budget, Stop
 from lae_controller.claiming import Claiming
 from lae_controller.concurrency import Concurrency
-from lae_controller.confirm import Confirm
+from lae_controller.confirm import Confirm, Ended
 from lae_controller.files import check_free
+from lae_controller.inflight import Pending
 from lae_controller.leases import Leases
 from lae_controller.parts import Parts
 from lae_controller.pipeline import Pipeline
@@ -123,21 +126,26 @@ class Controller:
         self._out_of_money = pipeline.purse.is_empty
         told = [asked for asked in generation if asked.child_id in outcomes]
         for asked in told:
-            self._tell_confirmed(asked, outcomes[asked.child_id], pipeline)
+            self._tell_confirmed(
+                asked,
+                outcomes[asked.child_id],
+                lambda orders: pipeline.carry_out(orders, self._concurrency.slots),
+            )
         ran = [outcomes[asked.child_id].evaluation for asked in missing if asked in told]
         self._watch(pipeline, ran)
 
-    def _tell_confirmed(self, asked: Asked, result: Result, pipeline: Pipeline) -> None:
-        """Tell a child once its gain is more than chance; nothing else runs meanwhile."""
+    def _tell_confirmed(
+        self,
+        asked: Asked,
+        result: Result,
+        carry_out: Callable[[Sequence[Pending]], Sequence[Ended]],
+    ) -> Sequence[Pending]:
+        """Tell a child once its gain is more than chance; returns the runs that this waits for."""
         confirm = Confirm(self.steps, self.budget)
-        confirm.add(asked, result)
-        while confirm:
-            if (due := confirm.due()) is not None:
-                self.steps.tell(*due)
-                return
-            self._repeat(confirm, pipeline)
-            for _ in pipeline.finished(self._concurrency.slots):
-                raise AssertionError("only further runs are under way")
+        settled = confirm.settled(asked, result, carry_out)
+        if settled is not None:
+            self.steps.tell(asked, settled)
+        return confirm.missing
 
     def _repeat(self, confirm: Confirm, pipeline: Pipeline) -> None:
         """Take in the further runs that ended, and start those that are needed."""
@@ -262,22 +270,46 @@ class Controller:
             self._ask_one()
         return [asked for child, asked in self.state.asked.items() if child not in before], None
 
-    def take_in(self, child: str) -> None:
+    def take_in(
+        self, child: str, ended: Callable[[Pending], Evaluation | None]
+    ) -> Sequence[Pending]:
         """Tell a child whose result lies on disk, with all of its generation if it goes by those.
 
         A generation that is not complete is not told yet.
+
+        Args:
+            ended: what a further run gave; None if it was not made yet.
+
+        Returns:
+            the further runs without which the next child cannot be told; empty if there are none.
         """
         in_order = self.settings.evolution.in_order
         due = list(self.state.asked.values()) if in_order else [self.state.asked[child]]
         outcomes = self.steps.on_disk(due)
-        if len(outcomes) < len(due):
-            return
-        for asked in due:
+        missing: Sequence[Pending] = ()
+        for asked in due if len(outcomes) == len(due) else ():
             result = outcomes[asked.child_id]
-            self.steps.advance(result.evaluation.seconds / self._concurrency.slots)
-            self.steps.tell(asked, result)
+            self._outside(result.evaluation)
+            missing = self._tell_confirmed(asked, result, partial(self._found, ended))
+            if missing:
+                return missing
         self.steps.migrate_if_due()
         self._show()
+        return missing
+
+    def _found(
+        self, ended: Callable[[Pending], Evaluation | None], orders: Sequence[Pending]
+    ) -> list[Ended]:
+        """Return the further runs that were made, unless one of them is missing."""
+        found = [(pending, run) for pending in orders if (run := ended(pending)) is not None]
+        if len(found) == len(orders):
+            for _, evaluation in found:
+                self._outside(evaluation)
+        return found
+
+    def _outside(self, evaluation: Evaluation) -> None:
+        """Count the time of what other processes ran."""
+        self.steps.advance(evaluation.seconds / self._concurrency.slots)
 
     # -- when to stop ------------------------------------------------------------------------
 

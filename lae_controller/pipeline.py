@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, replace
 
 from lae_controller.errors import PrerequisiteError
 from lae_controller.executors import Executor
-from lae_controller.inflight import InFlight, Pending
+from lae_controller.inflight import InFlight, Pending, Repeat
 from lae_controller.mutators import MENDING
 from lae_controller.parts import UnderWay, unseen
 from lae_controller.program import Evaluation, Reason, Status, Usage
@@ -128,6 +128,22 @@ class Pipeline:
         """Yield the further runs that ended."""
         while self._repeated:
             yield self._repeated.popleft()
+
+    def carry_out(self, orders: Sequence[Pending], slots: int) -> list[tuple[Pending, Evaluation]]:
+        """Make further runs and wait for all of them, while nothing else is under way.
+
+        Returns:
+            what they gave, in the order of ``orders``.
+        """
+        for pending in reversed(orders):
+            self.repeat(pending)
+        ended: dict[tuple[str, Repeat | None], Evaluation] = {}
+        while len(ended) < len(orders):
+            for _ in self.finished(slots):
+                raise AssertionError("only further runs are under way")
+            for pending, evaluation in self.repeated():
+                ended[pending.asked.child_id, pending.repeat] = evaluation
+        return [(it, ended[it.asked.child_id, it.repeat]) for it in orders]
 
     def finished(self, slots: int) -> Iterator[tuple[Asked, Result]]:
         """Yield children whose result is durable; waits a moment if nothing happened.

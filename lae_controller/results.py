@@ -86,16 +86,26 @@ def to_json(result: Result) -> dict[str, Any]:
 
 def write(lae_dir: Path, result: Result) -> None:
     """Check a result against its schema and write it durably, after its change."""
-    value = to_json(result)
-    validate(value, "result", f"results/{result.child_id}.json")
     path = path_of(lae_dir, result.child_id)
     sync_file(path.with_suffix(".diff"))
+    write_to(path, result)
+
+
+def write_to(path: Path, result: Result) -> None:
+    """Write a result that is not a child's own to a place of its own: that of a further run."""
+    value = to_json(result)
+    validate(value, "result", f"{path.parent.name}/{path.name}")
     write_json(path, value)
 
 
 def read(lae_dir: Path, child_id: str) -> Result | None:
     """Return a child's result; None if it is missing or was torn before it was whole."""
-    value = read_json(path_of(lae_dir, child_id))
+    return read_from(path_of(lae_dir, child_id))
+
+
+def read_from(path: Path) -> Result | None:
+    """Return the result at a place; None if it is missing or was torn before it was whole."""
+    value = read_json(path)
     if not isinstance(value, dict):
         return None
     extra = value.get("artifacts", {})

@@ -12,6 +12,7 @@ from lae_controller.errors import ConfigError, RefusedError
 from lae_controller.evaluators import Interrupted
 from lae_controller.evaluators.baseline import Prepared, is_forced, load_prepared
 from lae_controller.files import write_atomic, write_json
+from lae_controller.leases import wait_for_hosts
 from lae_controller.ledger import Ledger
 from lae_controller.lock import ControllerLock, is_held
 from lae_controller.loop import Controller
@@ -57,6 +58,7 @@ def run_search(settings: Settings, say: Say, screen: Screen | None = None) -> tu
         check_key(settings.mutator, os.environ)
         check_cost_limit(settings.mutator)
         load_mutator(settings.mutator)  # a command that is missing is named before anything runs
+        wait_for_hosts(settings.lae_dir, say)
         lifelines = Lifelines()
         begin_session(settings)
         try:

@@ -187,9 +187,17 @@ class RunState:
         self._on_rerun(event)
         return event
 
-    def claim(self, child_id: str, pair: tuple[float, float], charge: float) -> Event:
+    def claim(
+        self, child_id: str, pair: tuple[float, float], charge: float, seconds: float
+    ) -> Event:
         """Take in the metric of a program and of the baseline on a fresh seed."""
-        event = {"event": "claim", "child_id": child_id, "pair": list(pair), "charge": charge}
+        event = {
+            "event": "claim",
+            "child_id": child_id,
+            "pair": list(pair),
+            "charge": charge,
+            "seconds": seconds,
+        }
         self._on_claim(event)
         return event
 

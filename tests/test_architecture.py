@@ -73,6 +73,7 @@ LAYERS = {
     "api": 5,
     "service": 6,
     "report_command": 6,
+    "host_commands": 6,
     "cli": 6,
     "__main__": 6,
     "__init__": 5,  # the package offers the API; nothing inside imports it from there

@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -36,6 +37,7 @@ from lae_controller.task import Mutation
 Say = Callable[[str], None]
 
 _TICK_S = 0.1
+_PATIENCE_S = 1.0  # whoever looks whether a lock is held, holds it for a moment
 
 
 def evaluate(
@@ -62,17 +64,20 @@ def evaluate(
         ConfigError: if no such task was asked for, or it is held for another.
         LaeError: whatever made the evaluating process give up.
     """
-    asked = asked_for(build.view(settings, _quiet).state, child_id, token)
+    asked = asked_for(build.view(settings, quiet).state, child_id, token)
     if again and asked is not None:
         _set_aside(settings, child_id)
     folder = settings.lae_dir / "tasks" / child_id
     until = None if wait is None else time.monotonic() + wait
     worker: int | None = None
     while (result := results.read(settings.lae_dir, child_id)) is None:
-        if worker is not None and (status := _ended(worker)) is not None:
+        if worker is not None and (status := exit_status(worker)) is not None:
             result = results.read(settings.lae_dir, child_id)
             if result is not None:
                 break
+            if status == 0:  # another process had begun just before
+                worker = None
+                continue
             trouble = f"{child_id}: it could not be evaluated: "
             raise given_up(folder / "evaluate.log", status, trouble)
         if worker is None and not is_evaluating(settings.lae_dir, child_id):
@@ -146,25 +151,44 @@ def _start(settings: Settings, child_id: str, folder: Path, proposal: Mutation) 
     """Start the evaluating process, which ends only by itself; returns its pid."""
     make_folder(folder)
     write_json(folder / "said.json", [proposal.summary, proposal.intervention.value])
-    words = ["evaluate", child_id, "--run", str(settings.path), "--here"]
-    log, flags = str(folder / "evaluate.log"), os.O_WRONLY | os.O_CREAT | os.O_APPEND
+    return spawn(settings, [child_id], folder / "evaluate.log")
+
+
+def spawn(settings: Settings, words: Sequence[str], log: Path) -> int:
+    """Start ``lae evaluate … --here`` in a session of its own; returns its pid."""
+    make_folder(log.parent)
+    line = [sys.executable, "-m", "lae_controller", "evaluate", *words, "--here"]
     return os.posix_spawn(
         sys.executable,
-        [sys.executable, "-m", "lae_controller", *words],
+        [*line, "--run", str(settings.path)],
         os.environ,
         file_actions=[
             (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
-            (os.POSIX_SPAWN_OPEN, 1, log, flags, 0o644),
+            (os.POSIX_SPAWN_OPEN, 1, str(log), os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644),
             (os.POSIX_SPAWN_DUP2, 1, 2),
         ],
         setsid=True,
     )
 
 
-def _ended(pid: int) -> int | None:
+def exit_status(pid: int) -> int | None:
     """Return the exit status of a process that was started here; None if it still runs."""
     found, status = os.waitpid(pid, os.WNOHANG)
     return os.waitstatus_to_exitcode(status) if found else None
+
+
+@contextmanager
+def alone(settings: Settings, name: str) -> Iterator[Core | None]:
+    """Hold the lock of one evaluation; gives the run as it stands, or None if another holds it."""
+    lock = evaluation_lock(settings.lae_dir, name)
+    try:
+        lock.acquire(timeout=_PATIENCE_S)
+    except Timeout:
+        yield None
+        return
+    with lock, stop_signals():
+        lock.release()  # counted twice
+        yield build.view(settings, quiet)
 
 
 def evaluate_here(settings: Settings, child_id: str) -> Result | None:
@@ -174,13 +198,9 @@ def evaluate_here(settings: Settings, child_id: str) -> Result | None:
         PrerequisiteError: if the machine failed.
         KeyboardInterrupt: after everything that ran was ended; the child can be evaluated again.
     """
-    lock = evaluation_lock(settings.lae_dir, child_id)
-    try:
-        lock.acquire(timeout=0)
-    except Timeout:
-        return None
-    with lock, stop_signals():
-        view = build.view(settings, _quiet)
+    with alone(settings, child_id) as view:
+        if view is None:
+            return None
         asked = asked_for(view.state, child_id, None)
         done = results.read(settings.lae_dir, child_id)
         if asked is None or done is not None:
@@ -193,13 +213,20 @@ def evaluate_here(settings: Settings, child_id: str) -> Result | None:
 
 
 def _carry_out(view: Core, asked: Asked, lifelines: Lifelines) -> Result:
-    settings = view.settings
-    place = build.machine(settings)
     steps = Steps(view)
     mutation = _proposed(view, asked)
     pending = _freeze(steps, asked, mutation)
     if not isinstance(pending, Pending):
         return pending
+    believed = steps.believed(pending, in_slot(view, steps, pending, lifelines))
+    whole = _with_earlier(view.children.folder(asked.child_id), believed)
+    return steps.finish(asked, mutation, pending.digest, whole, pending.chance)
+
+
+def in_slot(view: Core, steps: Steps, pending: Pending, lifelines: Lifelines) -> Evaluation:
+    """Evaluate a frozen child, or make a further run of a program, in whichever slot is free."""
+    settings = view.settings
+    place = build.machine(settings)
     evaluator = build.evaluator_for(
         settings, lifelines, place.threads, view.prepared.snapshot, steps.baseline.editable
     )
@@ -207,12 +234,9 @@ def _carry_out(view: Core, asked: Asked, lifelines: Lifelines) -> Result:
         work = partial(run_cascade, evaluator=evaluator)
         executor = LocalExecutor(work, (slot,), lifelines)
         try:
-            evaluation = _run(InFlight(executor, steps.job), pending)
+            return _run(InFlight(executor, steps.job), pending)
         finally:
             executor.close()
-    believed = steps.believed(pending, evaluation)
-    whole = _with_earlier(view.children.folder(asked.child_id), believed)
-    return steps.finish(asked, mutation, pending.digest, whole, pending.chance)
 
 
 def _proposed(view: Core, asked: Asked) -> Mutation:
@@ -263,5 +287,6 @@ def _run(flight: InFlight, pending: Pending) -> Evaluation:
             return evaluation
 
 
-def _quiet(_line: str) -> None:
-    return None
+def quiet(_line: str) -> None:
+    """Let a remark go nowhere: what runs apart has nobody to read it."""
+    return

@@ -12,6 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from hosting import command, lae, ledgers, mutate
 from tiny_project import make_project
 
 from lae_controller import build, config, load, session
@@ -21,14 +22,6 @@ from lae_controller.hosted.ask import Handed
 from lae_controller.lock import ControllerLock
 from lae_controller.program import Reason, Status
 from lae_controller.sandbox.launch import Lifelines
-
-
-def lae(project: Path) -> Path:
-    return project / "sandbox/lae"
-
-
-def ledgers(project: Path) -> list[bytes]:
-    return [(lae(project) / name).read_bytes() for name in ("history.tsv", "archive.tsv")]
 
 
 def measured(folder: Path, settings: str = "", schedule: str = "generational") -> Path:
@@ -43,22 +36,6 @@ def shorter(project: Path) -> None:
     """Let a run have about four children."""
     path = project / "loop.run.yaml"
     path.write_text(path.read_text().replace("total_budget: 10", "total_budget: 8"))
-
-
-def command(*words: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "lae_controller", *words],
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=60,
-    )
-
-
-def mutate(task: Handed) -> None:
-    """Let the offline Mutator leave its mutation.json, as any Mutator process may."""
-    done = command("mutate", str(task.task.with_name("task.json")))
-    assert done.returncode == 0, done.stderr
 
 
 def edit(task: Handed, before: str, after: str) -> None:

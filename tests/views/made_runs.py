@@ -199,7 +199,7 @@ class _Maker:
             for _ in range(self.made.claims):
                 mine = self.truth[best.child_id] + self.rng.gauss(0, self.made.sigma)
                 base = self.truth["g0-i0-a0"] + self.rng.gauss(0, self.made.sigma)
-                self.events.append(self.state.claim(best.child_id, (mine, base), 2.0))
+                self.events.append(self.state.claim(best.child_id, (mine, base), 2.0, 3.0))
         if self.made.stop:
             self.add({"event": "stop", "reason": self.made.stop, "elapsed": self.elapsed + 60})
 

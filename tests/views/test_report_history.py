@@ -56,7 +56,10 @@ def test_what_was_spent_adds_up(history: History) -> None:
     assert history.spent.runs == pytest.approx(history.state.spent)
     assert history.spent.usd == pytest.approx(history.state.usage.cost_usd)
     assert history.spent.seconds == pytest.approx(
-        93.0 + sum(it.record.seconds for it in history.tried) + history.further.seconds
+        93.0
+        + sum(it.record.seconds for it in history.tried)
+        + history.further.seconds
+        + history.claims.seconds
     )
     parts = [line.cost for line in costs.lines(history)]
     assert sum(parts, Cost()).runs == pytest.approx(history.spent.runs)

@@ -21,7 +21,7 @@ class Cost:
 
     Attributes:
         runs: full runs, as they are charged.
-        seconds: wall-clock of training; that of claims is not written down.
+        seconds: wall-clock of training.
         calls: of models.
         tokens_in: prompt tokens that were neither read from nor written to a cache.
         tokens_cached: the other prompt tokens.
@@ -209,9 +209,10 @@ class _Reader:
         elif kind == "rerun":
             self._further(event)
         elif kind == "claim":
-            history.claims += Cost(event["charge"])
+            cost = Cost(event["charge"], event.get("seconds", 0.0))  # older ledgers hold none
+            history.claims += cost
             history.claim_runs += 2
-            history.spent += Cost(event["charge"])
+            history.spent += cost
         elif kind == "migrate":
             history.migrations += 1
         elif kind == "concurrency":
