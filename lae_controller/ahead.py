@@ -9,6 +9,9 @@ from lae_controller.results import Result
 
 _LEAST, _MOST = 1, 8
 _WEIGHT = 0.2
+_MEMORY = 0.98
+_FEW = 8
+_NEAR = 4.0
 
 
 class Ahead:
@@ -23,11 +26,16 @@ class Ahead:
         self._asks_a_model = backend in MENDING
         self._proposal: float | None = None
         self._evaluation: float | None = None
+        self._queueing = Queueing()
+
+    def proposed(self, crowd: int, seconds: float) -> None:
+        """Take in one call of the Mutator: how many were under way with it, and its seconds."""
+        if self._asks_a_model:
+            self._proposal = _blend(self._proposal, seconds)
+            self._queueing.note(crowd, seconds)
 
     def note(self, result: Result) -> None:
         """Take in one finished child."""
-        if result.usage is not None and result.usage.calls:
-            self._proposal = _blend(self._proposal, result.usage.seconds)
         if result.evaluation.seconds > 0:
             self._evaluation = _blend(self._evaluation, result.evaluation.seconds)
 
@@ -38,9 +46,54 @@ class Ahead:
         each = min(_MOST, max(_LEAST, self._proposal / self._evaluation))
         return slots + math.ceil(slots * each)
 
+    def useful(self, slots: int) -> int:
+        """Return how many proposals may be under way at a time: more would come no sooner."""
+        return min(self.most(slots), self._queueing.useful())
+
     def most(self, slots: int) -> int:
         """Return how many proposals can be under way at the same time at most."""
         return slots * (1 + _MOST)
+
+
+class Queueing:
+    """How much longer a proposal takes for every other that is under way with it.
+
+    A local server answers one after the other: what is asked early only waits there, and is chosen
+    from what was known before. Seconds are taken as a + b n for n proposals under way, by least
+    squares in which older calls count less; b is 0 unless it is more than twice its standard error.
+    """
+
+    def __init__(self) -> None:
+        self._count = self._n = self._t = self._nn = self._nt = self._tt = 0.0
+
+    def note(self, crowd: int, seconds: float) -> None:
+        """Take in a call that ran beside ``crowd - 1`` others."""
+        new = (1.0, crowd, seconds, crowd * crowd, crowd * seconds, seconds * seconds)
+        old = (self._count, self._n, self._t, self._nn, self._nt, self._tt)
+        self._count, self._n, self._t, self._nn, self._nt, self._tt = (
+            _MEMORY * before + value for before, value in zip(old, new, strict=True)
+        )
+
+    def useful(self) -> int:
+        """Return the n at which n / (a + b n), proposals a second, is 4/5 of the most, 1 / b."""
+        b = self._slope()
+        if b <= 0.0:
+            return 1 << 30
+        a = max(0.0, (self._t - b * self._n) / self._count)
+        return max(1, math.ceil(_NEAR * a / b))
+
+    def _slope(self) -> float:
+        """Return b; 0 if nothing can be said."""
+        if self._count < _FEW:
+            return 0.0
+        mean_n, mean_t = self._n / self._count, self._t / self._count
+        spread = self._nn / self._count - mean_n**2
+        if spread < 1e-6 * mean_n**2:
+            return 0.0  # always as many at a time
+        slope = (self._nt / self._count - mean_n * mean_t) / spread
+        left = max(0.0, self._tt / self._count - mean_t**2 - slope**2 * spread)
+        error = math.sqrt(left / (spread * self._count))
+        return min(mean_t / mean_n, slope) if slope > 2.0 * error else 0.0
 
 
 def _blend(old: float | None, new: float) -> float:

@@ -90,6 +90,8 @@ class Pipeline:
         settings = steps.settings.mutator
         self._mends = settings.repair_attempts if settings.backend in MENDING else 0
         self._proposing: dict[str, tuple[Try, Future[Mutation | MutatorFailure]]] = {}
+        self._crowds: dict[str, int] = {}
+        self._calls: deque[tuple[int, float]] = deque()
         self._tries: dict[str, Try] = {}
         self._later: list[tuple[float, Try]] = []
         self._ready: deque[Pending] = deque()
@@ -123,6 +125,11 @@ class Pipeline:
     def repeat(self, pending: Pending) -> None:
         """Run a program once more, before any new child: others wait for what it gives."""
         self._ready.appendleft(pending)
+
+    def calls(self) -> Iterator[tuple[int, float]]:
+        """Yield of each proposal that came in how many were under way with it, and its seconds."""
+        while self._calls:
+            yield self._calls.popleft()
 
     def repeated(self) -> Iterator[tuple[Pending, Evaluation]]:
         """Yield the further runs that ended."""
@@ -182,6 +189,7 @@ class Pipeline:
             return  # it stays asked for, and is taken up again when there is more to spend
         future = self._mutators.submit(children.mutate, attempt.asked.child_id)
         self._proposing[attempt.asked.child_id] = (attempt, future)
+        self._crowds[attempt.asked.child_id] = len(self._proposing)
 
     def _wait_for_proposals(self) -> None:
         if self._proposing:
@@ -207,7 +215,10 @@ class Pipeline:
             attempt, future = self._proposing[child]
             if future.done():
                 del self._proposing[child]
-                self._proposed(attempt, future.result())
+                proposal, crowd = future.result(), self._crowds.pop(child)
+                if proposal.usage is not None and proposal.usage.calls:
+                    self._calls.append((crowd, proposal.usage.seconds))
+                self._proposed(attempt, proposal)
             elif self._in_order:
                 return
 

@@ -1,0 +1,69 @@
+"""How many children are asked for ahead of the slots."""
+
+from __future__ import annotations
+
+import random
+
+from lae_controller.ahead import Ahead, Queueing
+
+MANY = 1 << 30
+
+
+def test_a_server_that_answers_one_after_the_other_is_not_given_a_queue() -> None:
+    queueing, chance = Queueing(), random.Random(1)
+    for n in [1, 2, 2, 3, 4, 5, 6, 7, 8, 8, 8, 8]:
+        queueing.note(n, 12.0 * n * chance.uniform(0.8, 1.2))
+    assert queueing.useful() <= 2
+
+
+def test_a_service_that_answers_all_at_once_is_asked_as_often_as_it_takes() -> None:
+    queueing, chance = Queueing(), random.Random(2)
+    for _ in range(200):
+        queueing.note(chance.randint(1, 9), chance.uniform(5.0, 20.0))
+    assert queueing.useful() >= 9
+
+
+def test_a_server_that_slows_down_is_asked_until_that_brings_nothing() -> None:
+    queueing, chance = Queueing(), random.Random(3)
+    for n in [1, 2, 3, 4, 5, 6, 7, 8, 9, 10] * 4:
+        queueing.note(n, 4.0 + 2.0 * n + chance.gauss(0.0, 0.1))
+    assert 7 <= queueing.useful() <= 9  # 4 a / b
+
+
+def test_nothing_is_held_back_before_anything_is_known() -> None:
+    queueing = Queueing()
+    assert queueing.useful() == MANY
+    for _ in range(7):
+        queueing.note(1, 3.0)
+    assert queueing.useful() == MANY
+
+
+def test_always_as_many_at_a_time_tells_nothing() -> None:
+    queueing = Queueing()
+    for _ in range(50):
+        queueing.note(4, 3.0)
+    assert queueing.useful() == MANY
+
+
+def test_a_server_that_was_slow_once_is_tried_again() -> None:
+    queueing = Queueing()
+    for n in [1, 2, 3, 4, 5, 6, 7, 8, 9]:
+        queueing.note(n, 12.0 * n)
+    assert queueing.useful() == 1
+    for n in [1] * 10 + [2, 3, 4, 5, 6, 7, 8, 9] * 20:
+        queueing.note(n, 12.0)
+    assert queueing.useful() > 8
+
+
+def test_the_offline_mutator_is_never_held_back() -> None:
+    ahead = Ahead("offline")
+    for n in range(1, 20):
+        ahead.proposed(n, 12.0 * n)
+    assert ahead.useful(2) == ahead.most(2) == 18
+    assert ahead.wanted(2) == 3
+
+
+def test_proposals_are_as_many_as_slots_need() -> None:
+    ahead = Ahead("anthropic")
+    assert ahead.wanted(4) == 6
+    assert ahead.useful(4) == 36
