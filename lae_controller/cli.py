@@ -15,14 +15,14 @@ from lae_controller.errors import ConfigError, LaeError
 from lae_controller.host_commands import HOST_COMMANDS
 from lae_controller.report_command import report
 from lae_controller.service.commands import COMMANDS
+from lae_controller.track_command import track
 
 if TYPE_CHECKING:
     from lae_controller.parts import Core
 
 _PATH = click.argument("path", default=".", type=click.Path(path_type=Path))
 _RUN = click.option(
-    "--run",
-    "path",
+    *("--run", "path"),
     default=".",
     type=click.Path(path_type=Path),
     help="The project or its lae/ directory.",
@@ -325,5 +325,5 @@ def _status(path: Path) -> dict[str, Any]:
     return inspect.status(_view(path))
 
 
-for _command in (*HOST_COMMANDS, report, *COMMANDS):
+for _command in (*HOST_COMMANDS, report, track, *COMMANDS):
     cli.add_command(_command)

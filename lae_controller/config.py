@@ -16,6 +16,7 @@ from lae_controller.evolution import EvolutionSettings, check_evolution, evoluti
 from lae_controller.program import Direction
 from lae_controller.quantities import TotalBudget, parse_duration, parse_size, parse_total
 from lae_controller.scoring import ScoringSettings, typed_scoring, with_derived
+from lae_controller.tracking import TrackerSettings, tracker_settings
 from lae_controller.validation import validate
 from lae_controller.yaml_text import load_yaml
 
@@ -143,6 +144,7 @@ class Settings:
     evolution: EvolutionSettings = field(default_factory=EvolutionSettings)
     confirm: ConfirmSettings = ConfirmSettings()
     executor: ExecutorSettings = ExecutorSettings()
+    trackers: TrackerSettings = field(default_factory=TrackerSettings)
 
     @property
     def lae_dir(self) -> Path:
@@ -344,6 +346,7 @@ _SECTIONS: dict[str, Any] = {
     "evolution": evolution_settings,
     "confirm": ConfirmSettings,
     "executor": ExecutorSettings,
+    "trackers": tracker_settings,
 }
 _CONVERTED = {
     *("metric_direction", "gate", "budget", "total_budget", "metrics", "env"),

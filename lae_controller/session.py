@@ -26,6 +26,8 @@ from lae_controller.resume import archive_rows, load_state
 from lae_controller.sandbox.launch import Lifelines
 from lae_controller.state import RunState
 from lae_controller.stop_signals import StopSignals, stop_signals
+from lae_controller.trackers import check_trackers
+from lae_controller.trackers.near_end import Mirrors
 from lae_controller.views.leaderboard import leaderboard, status_line, synthesis
 from lae_controller.views.live import PlainLines, Screen
 from lae_controller.views.summary import summarise
@@ -49,7 +51,7 @@ def run_search(settings: Settings, say: Say, screen: Screen | None = None) -> tu
 
     Raises:
         LockedError: if another controller works on this sandbox.
-        PrerequisiteError: if the Mutator's service has no key.
+        PrerequisiteError: if the Mutator's service has no key, or a tracker is not installed.
         KeyboardInterrupt: after everything that ran was ended and the state is saved.
         LaeError: whatever else its reader can mend.
     """
@@ -58,6 +60,7 @@ def run_search(settings: Settings, say: Say, screen: Screen | None = None) -> tu
         check_key(settings.mutator, os.environ)
         check_cost_limit(settings.mutator)
         load_mutator(settings.mutator)  # a command that is missing is named before anything runs
+        check_trackers(settings.trackers.chosen)
         wait_for_hosts(settings.lae_dir, say)
         lifelines = Lifelines()
         begin_session(settings)
@@ -65,14 +68,16 @@ def run_search(settings: Settings, say: Say, screen: Screen | None = None) -> tu
             prepared = build.prepared_run(settings, lifelines, say)
             refuse_ineffective(settings, prepared)
             views = observer(settings, prepared, screen.status)
-            tick = _ticking(stopping, screen)
-            parts = build.parts(settings, prepared, lifelines, views, say, tick)
-            screen.watch(parts)
-            controller = Controller(parts)
-            try:
-                stop = controller.run()
-            finally:
-                controller.close()
+            with Mirrors(settings, say) as mirrors:
+                tick = _ticking(stopping, screen, mirrors)
+                parts = build.parts(settings, prepared, lifelines, views, say, tick)
+                screen.watch(parts)
+                controller = Controller(parts)
+                mirrors.start()
+                try:
+                    stop = controller.run()
+                finally:
+                    controller.close()
         except Interrupted:
             raise KeyboardInterrupt from None
         finally:
@@ -81,12 +86,15 @@ def run_search(settings: Settings, say: Say, screen: Screen | None = None) -> tu
         return stop, synthesis(summary, prepared.baseline, settings)
 
 
-def _ticking(stopping: StopSignals, screen: Screen) -> Callable[[UnderWay], None]:
+def _ticking(
+    stopping: StopSignals, screen: Screen, mirrors: Mirrors
+) -> Callable[[UnderWay], None]:
     """Return what the loop calls several times a second."""
 
     def tick(under_way: UnderWay) -> None:
         stopping.check()
         screen.tick(under_way)
+        mirrors.tick()
 
     return tick
 

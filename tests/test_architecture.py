@@ -25,6 +25,7 @@ LAYERS = {
     "config": 1,
     "evolution": 1,
     "scoring": 1,
+    "tracking": 1,
     "change": 1,
     "outputs": 1,
     "prompts": 1,
@@ -62,6 +63,7 @@ LAYERS = {
     "ahead": 3,
     "loop": 3,
     "views": 4,
+    "trackers": 4,
     "build": 4,
     "skill_install": 5,
     "begin": 5,
@@ -74,6 +76,7 @@ LAYERS = {
     "service": 6,
     "report_command": 6,
     "host_commands": 6,
+    "track_command": 6,
     "cli": 6,
     "__main__": 6,
     "__init__": 5,  # the package offers the API; nothing inside imports it from there
