@@ -18,9 +18,9 @@ _HEAD = """\
 
 Made from `schemas/` by `docs/make_configuration.py`; change the schema, not this page.
 
-`lae init` writes a `loop.run.yaml` with what it can infer, and `examples/run.example.yaml` shows every
-key. Unknown keys are errors that name the nearest known one, and so are keys that mean nothing under the
-chosen `scoring.mode`. Numbers are YAML 1.2: `1e-3` is a number. The project is the folder of the file.
+`lae init` writes a `loop.run.yaml` with what it can infer; `examples/run.example.yaml` has every key.
+Unknown keys are errors that name the nearest known one, and so are keys that mean nothing under the
+chosen `scoring.mode`. Numbers are YAML 1.2: `1e-3` is a number. The project is the file's folder.
 
 "required" keys have no default; a dash means that a key is off, or derived, until it is given.
 """
@@ -77,7 +77,9 @@ def _table(keys: dict[str, Any], schema: dict[str, Any], prefix: str = "") -> st
         f"| {_cell(part['description'])} |"
         for key, part in keys.items()
     ]
-    return "\n".join(["| key | type and range | default | meaning |", "|---|---|---|---|", *rows, ""])
+    return "\n".join(
+        ["| key | type and range | default | meaning |", "|---|---|---|---|", *rows, ""]
+    )
 
 
 def _cell(text: str) -> str:
@@ -95,7 +97,7 @@ def _default(part: dict[str, Any], required: bool) -> str:
     if part["description"].endswith(_WITH_COMMAND):
         return "required with a training command"
     if "default" not in part or part["default"] == {}:
-        return "–"
+        return "-"
     value = part["default"]
     if isinstance(value, bool):
         return f"`{str(value).lower()}`"
@@ -120,7 +122,9 @@ def _word(kind: str, part: dict[str, Any]) -> str:
         noun = {"number": "numbers", "object": "maps"}.get(inner.get("type", ""), "texts")
         exact = part.get("minItems") == part.get("maxItems") and "minItems" in part
         count = f"{part['minItems']} " if exact else ""
-        return f"list of {count}{noun}" + (", not empty" if not exact and "minItems" in part else "")
+        return f"list of {count}{noun}" + (
+            ", not empty" if not exact and "minItems" in part else ""
+        )
     return _KINDS[kind]
 
 

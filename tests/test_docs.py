@@ -18,7 +18,9 @@ ROOT = Path(__file__).resolve().parents[1]
 PAGES = [
     *(ROOT / name for name in ("README.md", "SKILL.md", "CHANGELOG.md", "CONTRIBUTING.md")),
     *sorted(
-        path for folder in ("references", "agents", "docs") for path in (ROOT / folder).glob("*.md")
+        path
+        for folder in ("references", "agents", "docs", "docs/guides")
+        for path in (ROOT / folder).glob("*.md")
     ),
     *sorted((ROOT / "examples").glob("*/README.md")),
 ]
