@@ -9,7 +9,7 @@ from pathlib import Path
 
 import click
 import pytest
-from test_docs import PAGES, fenced, resolve
+from test_docs import PAGES, ROOT, fenced, resolve
 from tiny_project import make_project
 
 from lae_controller import api, build, config, session
