@@ -18,7 +18,7 @@ _HEAD = """\
 
 Made from `schemas/` by `docs/make_configuration.py`; change the schema, not this page.
 
-`lae init` writes a `loop.run.yaml` with what it infers; `examples/run.example.yaml` shows every key.
+`lae init` writes a `loop.run.yaml` with what it infers; `examples/run.example.yaml` has every key.
 Unknown keys are errors that name the nearest known one, and so are keys that mean nothing under the
 chosen `scoring.mode`. Numbers are YAML 1.2: `1e-3` is a number. The project is the file's folder.
 

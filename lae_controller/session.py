@@ -86,9 +86,7 @@ def run_search(settings: Settings, say: Say, screen: Screen | None = None) -> tu
         return stop, synthesis(summary, prepared.baseline, settings)
 
 
-def _ticking(
-    stopping: StopSignals, screen: Screen, mirrors: Mirrors
-) -> Callable[[UnderWay], None]:
+def _ticking(stopping: StopSignals, screen: Screen, mirrors: Mirrors) -> Callable[[UnderWay], None]:
     """Return what the loop calls several times a second."""
 
     def tick(under_way: UnderWay) -> None:
