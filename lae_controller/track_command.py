@@ -45,6 +45,6 @@ def track(path: Path, names: tuple[str, ...], as_json: bool) -> None:
                 f"{mirror.log}: tracker {mirror.name} failed: {what}. Entries that it made stay; "
                 "the same command makes the others"
             )
-        made[mirror.name] = int(mirror.said())
+        made[mirror.name] = mirror.made()
     text = "\n".join(f"{name:<12} {count} entries made or renewed" for name, count in made.items())
     click.echo(json.dumps(made, indent=1) if as_json else text)

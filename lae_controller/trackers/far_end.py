@@ -18,7 +18,7 @@ from filelock import FileLock
 from lae_controller import build, config
 from lae_controller.parts import Core
 from lae_controller.trackers import TRACKERS, Place, Tracker
-from lae_controller.trackers.retell import entry_of, folder_of, redactor, run_of
+from lae_controller.trackers.retell import MADE, entry_of, folder_of, redactor, run_of
 from lae_controller.trackers.story import Story, Tail
 
 POLL_S = 0.5
@@ -42,7 +42,7 @@ def main(name: str, path: Path) -> int:
     with FileLock(str(folder_of(settings) / f"{name}.lock"), timeout=LOCK_S):
         tracker = tracker_for(name, core)
         count = mirror(core, tracker, ended)
-    print(count)  # noqa: T201 - read by the near end
+    print(MADE.format(count))  # noqa: T201 - read by the near end
     return 0
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import re
 import subprocess
 import sys
 import time
@@ -13,7 +15,8 @@ from types import TracebackType
 
 from lae_controller.config import Settings
 from lae_controller.files import make_folder
-from lae_controller.trackers.retell import folder_of
+from lae_controller.mutators.environment import Redactor
+from lae_controller.trackers.retell import MADE, folder_of, redactor
 
 Say = Callable[[str], None]
 
@@ -25,18 +28,27 @@ _HURRIED_S = 5.0
 
 _TICK_S = 0.05
 
+_QUIET = {
+    "MLFLOW_DISABLE_TELEMETRY": "true",
+    "DO_NOT_TRACK": "true",
+    "WANDB_ERROR_REPORTING": "false",
+}
+"""Trackers report to whom the settings name, and not to their makers."""
+
 
 @dataclass(slots=True)
 class Mirror:
     """One tracker's process.
 
     Attributes:
-        log: what it said; the count of entries that it made comes last.
+        log: what it said, the count of entries that it made among it.
+        hide: takes secrets out of what is passed on.
     """
 
     name: str
     process: subprocess.Popen[bytes]
     log: Path
+    hide: Redactor
 
     def tell_end(self) -> None:
         """Tell the process that no more is to come: it catches up and ends."""
@@ -46,7 +58,14 @@ class Mirror:
     def said(self) -> str:
         """Return its last words."""
         lines = self.log.read_text("utf-8", "replace").strip().splitlines()
-        return lines[-1][:300] if lines else f"exit status {self.process.returncode}"
+        if not lines:
+            return f"exit status {self.process.returncode}"
+        return self.hide.text(lines[-1])[:300]
+
+    def made(self) -> int:
+        """Return how many entries it says that it made or renewed; 0 if it does not say."""
+        found = re.findall(MADE.format(r"(\d+)"), self.log.read_text("utf-8", "replace"))
+        return int(found[-1]) if found else 0
 
 
 def start(settings: Settings, name: str) -> Mirror:
@@ -64,9 +83,10 @@ def start(settings: Settings, name: str) -> Mirror:
             stdin=subprocess.PIPE,
             stdout=stream,
             stderr=stream,
+            env={**os.environ, **_QUIET},
             start_new_session=True,  # Ctrl-C is for the controller, which then tells it to end
         )
-    return Mirror(name, process, log)
+    return Mirror(name, process, log, redactor(settings))
 
 
 def finish(mirrors: list[Mirror], patience: float) -> list[Mirror]:

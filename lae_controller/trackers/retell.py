@@ -23,6 +23,10 @@ MOST_DIFF = 200_000
 """Characters of a diff that are passed on."""
 
 
+MADE = "entries made or renewed: {}"
+"""How the process of a tracker says what it did."""
+
+
 def folder_of(settings: Settings) -> Path:
     """Return where the run keeps what its trackers need."""
     return settings.lae_dir / "trackers"
@@ -57,8 +61,10 @@ def run_of(settings: Settings) -> Run:
 
 
 def redactor(settings: Settings) -> Redactor:
-    """Return what hides the secrets of this environment and of ``env`` in ``loop.run.yaml``."""
-    return Redactor({**settings.env, **os.environ})
+    """Return what hides the secrets of this environment and of ``loop.run.yaml``."""
+    mlflow = settings.trackers.mlflow
+    address = {"uri": mlflow.uri} if mlflow is not None and mlflow.uri is not None else {}
+    return Redactor({**settings.env, **address, **os.environ})
 
 
 def entry_of(core: Core, chapter: Chapter, hide: Redactor) -> Entry:
