@@ -14,6 +14,7 @@ from pathlib import Path
 from types import TracebackType
 
 from lae_controller.config import Settings
+from lae_controller.errors import LaeError
 from lae_controller.files import make_folder
 from lae_controller.mutators.environment import Redactor
 from lae_controller.trackers.retell import MADE, folder_of, redactor
@@ -57,14 +58,21 @@ class Mirror:
 
     def said(self) -> str:
         """Return its last words."""
-        lines = self.log.read_text("utf-8", "replace").strip().splitlines()
+        lines = self._text().strip().splitlines()
         if not lines:
             return f"exit status {self.process.returncode}"
         return self.hide.text(lines[-1])[:300]
 
+    def _text(self) -> str:
+        """Return its log; empty if somebody took that away."""
+        try:
+            return self.log.read_text("utf-8", "replace")
+        except OSError:
+            return ""
+
     def made(self) -> int:
         """Return how many entries it says that it made or renewed; 0 if it does not say."""
-        found = re.findall(MADE.format(r"(\d+)"), self.log.read_text("utf-8", "replace"))
+        found = re.findall(MADE.format(r"(\d+)"), self._text())
         return int(found[-1]) if found else 0
 
 
@@ -72,7 +80,7 @@ def start(settings: Settings, name: str) -> Mirror:
     """Start the process of one tracker; it catches up with the journal and goes on.
 
     Raises:
-        OSError: if it cannot be started.
+        OSError, LaeError: if it cannot be started.
     """
     folder = folder_of(settings)
     make_folder(folder)
@@ -116,7 +124,7 @@ class Mirrors(AbstractContextManager["Mirrors"]):
         for name in self._settings.trackers.chosen:
             try:
                 self._running.append(start(self._settings, name))
-            except OSError as error:
+            except (OSError, LaeError) as error:
                 self._warn(name, f"could not be started: {error}")
 
     def tick(self) -> None:
