@@ -29,8 +29,6 @@ sys.path[:0] = [str(REPOSITORY), str(REPOSITORY / "tests")]
 
 from synthetic import World, synthetic_run  # noqa: E402
 
-from lae_controller.noise import claim  # noqa: E402
-
 GAIN = 3.0
 
 
@@ -56,7 +54,7 @@ def simulate(folder: Path, number: int, total: int, gain: float, count: Count) -
     shutil.rmtree(folder)
     best = state.search.global_best()
     assert best is not None
-    found = claim(best.child_id, state.claims.get(best.child_id, []), state.noise, 1.0)
+    found = state.claimed(best.child_id, 1.0)
     holds = found is not None and found.holds
     is_true = state.told[best.child_id].summary == f"value {lucky}"
     count.claimed += holds

@@ -50,10 +50,10 @@ class Budget:
     def reserve(self) -> float:
         """What is kept back for the end: full runs, or seconds if the total budget is a time.
 
-        Nothing, once repeated baseline runs have shown no spread: then one run is the truth.
+        Nothing, once repeated baseline runs have shown no difference: then one run is the truth.
         """
         settings = self.settings
-        if self.baseline.spread == 0.0 and settings.reserve is None:
+        if self.baseline.is_exact and settings.reserve is None:
             return 0.0
         total = settings.total_budget
         if total.runs is None:

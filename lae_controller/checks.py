@@ -200,9 +200,17 @@ def _noise(baseline: Baseline) -> Check:
     if baseline.spread is None:
         return Check("noise", "note", "not measured: one baseline run (confirm.baseline_runs)")
     runs = f"{len(baseline.metrics)} baseline runs"
-    if baseline.spread == 0.0:
+    if baseline.is_exact:
         return Check("noise", "ok", f"{runs}, no spread: deterministic")
-    return Check("noise", "ok", f"{runs}, standard deviation {short(baseline.spread)}")
+    if baseline.spread == 0.0:
+        text = (
+            f"{runs} tie in the metric and differ otherwise: it is too coarse to show its noise, "
+            "so a gain is run again before it counts"
+        )
+        return Check("noise", "note", text)
+    smoke = baseline.smoke_spread
+    more = "" if smoke is None else f"; {short(smoke)} in the smoke stage"
+    return Check("noise", "ok", f"{runs}, standard deviation {short(baseline.spread)}{more}")
 
 
 def _estimate(settings: Settings, baseline: Baseline) -> Check:

@@ -18,7 +18,7 @@ from lae_controller.change.source import read_source, write_source
 from lae_controller.change.suspicion import suspicious_change
 from lae_controller.change.syntax import check_syntax
 from lae_controller.codec import encode
-from lae_controller.config import Settings
+from lae_controller.config import MutatorSettings, Settings
 from lae_controller.errors import ChildError, ConfigError, DiffError, LedgerError, PrerequisiteError
 from lae_controller.evaluators import Interrupted
 from lae_controller.evaluators.baseline import Prepared
@@ -123,7 +123,7 @@ class Children:
         wait_for_warden(folder)
         remove_tree(folder)
         make_folder(folder)
-        mutator = encode(self._settings.mutator)
+        mutator = encode(self.mutator_of(asked))
         write_note(folder / "task.json", {"mutator": mutator, "task": encode(task)})
         return task
 
@@ -234,6 +234,10 @@ class Children:
     def close(self) -> None:
         """Wait for the Mutator processes, whose lifelines were cut."""
         self._mutators.close()
+
+    def mutator_of(self, asked: Asked) -> MutatorSettings:  # noqa: ARG002 - of every child alike
+        """Return the settings of the Mutator that is asked for a child, its model among them."""
+        return self._settings.mutator
 
     def forget(self, child_id: str) -> None:
         """Remove what was only needed until a child was told."""

@@ -11,7 +11,8 @@ from lae_controller.evaluators.heldout import TEST_STAGE, has_test
 from lae_controller.files import remove_tree
 from lae_controller.inflight import Repeat
 from lae_controller.pipeline import Pipeline
-from lae_controller.program import Elite, Evaluation
+from lae_controller.program import Elite, Evaluation, added
+from lae_controller.purse import affords_runs
 from lae_controller.steps import Steps
 
 Say = Callable[[str], None]
@@ -35,6 +36,8 @@ class Claiming:
         """
         while (best := self._to_claim()) is not None:
             pairs = self._budget.pairs(self._steps.state, self._steps.elapsed())
+            while pairs > 0 and not self._can_pay(best.child_id, 2 * pairs):
+                pairs -= 1
             if pairs < 1:
                 return
             self._say(f"{best.child_id} and the baseline on {pairs} fresh seeds, for the claim")
@@ -47,12 +50,19 @@ class Claiming:
             return
         programs = {BASELINE_ID, BASELINE_ID if best.parent_id is None else best.child_id}
         wanted = sorted(programs - self._steps.state.tests.keys())
+        if wanted and not self._can_pay(best.child_id, len(wanted)):
+            self._say("the held-out test could pass max_cost_usd; it was not made")
+            return
         orders = [repeat_of(self._steps, program, Repeat(TEST_STAGE, 0)) for program in wanted]
         for pending, found in pipeline.carry_out(orders, slots):
             child = pending.asked.child_id
-            event = self._steps.state.test(child, found.metric, found.detail[:500])
+            event = self._steps.state.test(child, found)
             self._steps.ledger.append([event])
             remove_tree(self._steps.settings.lae_dir / "runs" / child)
+
+    def _can_pay(self, child: str, runs: int) -> bool:
+        files = self._steps.children.files(child)
+        return affords_runs(self._steps.settings, self._steps.state, runs, files)
 
     def _to_claim(self) -> Elite | None:
         state = self._steps.state
@@ -73,12 +83,16 @@ class Claiming:
             remove_tree(self._steps.settings.lae_dir / "runs" / program)
 
     def _note(self, child: str, mine: Evaluation, base: Evaluation) -> None:
-        charge, seconds = mine.charge + base.charge, mine.seconds + base.seconds
+        cost = Evaluation(
+            mine.status,
+            charge=mine.charge + base.charge,
+            seconds=mine.seconds + base.seconds,
+            grading=added(mine.grading, base.grading),
+        )
         if mine.metric is not None and base.metric is not None:
-            event = self._steps.state.claim(child, (mine.metric, base.metric), charge, seconds)
+            event = self._steps.state.claim(child, (mine.metric, base.metric), cost)
             self._steps.ledger.append([event])
             return
-        cost = Evaluation(mine.status, charge=charge, seconds=seconds)
         if mine.metric is None:
             self._say(f"{child} failed on a fresh seed and leaves the archive: {mine.detail}")
             self._steps.rerun(child, (), cost)

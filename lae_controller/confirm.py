@@ -16,7 +16,16 @@ from lae_controller.evaluators.baseline import BASELINE_ID
 from lae_controller.files import remove_tree
 from lae_controller.inflight import AGAIN, Pending, Repeat
 from lae_controller.noise import Noise, Verdict, mean_of
-from lae_controller.program import Elite, Evaluation, Reason, Status, is_baseline, parse_child_id
+from lae_controller.program import (
+    Elite,
+    Evaluation,
+    Reason,
+    Status,
+    added,
+    is_baseline,
+    parse_child_id,
+)
+from lae_controller.purse import affords_runs
 from lae_controller.results import Result
 from lae_controller.state import Asked
 from lae_controller.steps import PROPOSED_NOTHING, Steps
@@ -129,13 +138,13 @@ class Confirm:
         if rivals and noise.judge(elite.runs, _runs(rivals[0])) is Verdict.LOSES:
             return []
         unproven = noise.sigma == 0.0 and result.chance
-        if unproven and not self._can_pay(1):
+        if unproven and not self._can_pay(asked.child_id, 1):
             self._waiting[asked.child_id] = (asked, _held(result))
             return []
         if unproven:
             return [(asked.child_id, AGAIN)]
         needs = self._contest(elite, rivals, noise)
-        return needs if self._can_pay(len(needs)) else []
+        return needs if self._can_pay(asked.child_id, len(needs)) else []
 
     def _contest(self, elite: Elite, rivals: list[Elite], noise: Noise) -> list[Run]:
         for rival in rivals:
@@ -152,7 +161,10 @@ class Confirm:
                 ]
         return []
 
-    def _can_pay(self, runs: int) -> bool:
+    def _can_pay(self, child: str, runs: int) -> bool:
+        settings, files = self._steps.settings, self._steps.children.files
+        if not affords_runs(settings, self._steps.state, runs, files(child)):
+            return False
         state, waiting = self._steps.state, self._waiting.values()
         finished = sum(result.evaluation.charge for _, result in waiting)
         return self._budget.affords(
@@ -168,6 +180,7 @@ class Confirm:
             evaluation,
             charge=evaluation.charge + run.charge,
             seconds=evaluation.seconds + run.seconds,
+            grading=added(evaluation.grading, run.grading),
         )
         if run.metric is None:
             evaluation = replace(

@@ -17,7 +17,7 @@ from lae_controller.executors import Executor
 from lae_controller.inflight import InFlight, Pending, Repeat
 from lae_controller.mutators import MENDING
 from lae_controller.parts import UnderWay, unseen
-from lae_controller.program import Evaluation, Reason, Status, Usage
+from lae_controller.program import Evaluation, Reason, Status, Usage, added
 from lae_controller.purse import Purse
 from lae_controller.results import Result
 from lae_controller.state import Asked
@@ -98,7 +98,7 @@ class Pipeline:
         self._repeated: deque[tuple[Pending, Evaluation]] = deque()
         self._finished: deque[tuple[Asked, Result]] = deque()
         self.claimed: dict[str, str] = {}
-        self.purse = Purse(settings, steps.state)
+        self.purse = Purse(steps.settings, steps.state)
         self.flight = InFlight(executor, steps.job)
 
     def __bool__(self) -> bool:
@@ -185,7 +185,7 @@ class Pipeline:
     def _propose(self, attempt: Try) -> None:
         children, state = self._steps.children, self._steps.state
         task = children.build(attempt.asked, state, attempt.failures)
-        if not self.purse.commit(task):
+        if not self.purse.commit(task, children.mutator_of(attempt.asked)):
             return  # it stays asked for, and is taken up again when there is more to spend
         future = self._mutators.submit(children.mutate, attempt.asked.child_id)
         self._proposing[attempt.asked.child_id] = (attempt, future)
@@ -223,7 +223,7 @@ class Pipeline:
                 return
 
     def _proposed(self, attempt: Try, proposal: Mutation | MutatorFailure) -> None:
-        attempt = replace(attempt, usage=_sum(attempt.usage, proposal.usage))
+        attempt = replace(attempt, usage=added(attempt.usage, proposal.usage))
         if isinstance(proposal, MutatorFailure):
             self._not_proposed(attempt, proposal)
             return
@@ -303,12 +303,6 @@ class Pipeline:
         chance: str = "",
     ) -> None:
         result = self._steps.finish(attempt.asked, mutation, digest, evaluation, chance)
-        cost = mutation.usage.cost_usd if mutation.usage is not None else None
-        self.purse.settle(attempt.asked.child_id, cost or 0.0)
+        paid = added(mutation.usage, evaluation.grading)
+        self.purse.settle(attempt.asked.child_id, (paid.cost_usd if paid else None) or 0.0)
         self._finished.append((attempt.asked, result))
-
-
-def _sum(earlier: Usage | None, now: Usage | None) -> Usage | None:
-    if earlier is None or now is None:
-        return earlier or now
-    return earlier + now

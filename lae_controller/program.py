@@ -182,6 +182,13 @@ class Usage:
         )
 
 
+def added(one: Usage | None, other: Usage | None) -> Usage | None:
+    """Return both together; None if no model was asked."""
+    if one is None or other is None:
+        return one or other
+    return one + other
+
+
 @dataclass(frozen=True, slots=True)
 class Selection:
     """Whom the Search chose for one child.
@@ -236,6 +243,8 @@ class Evaluation:
         proven: whether the record of that run shows that the child's own code was what ran.
         unseen: its own files that no process of that run was seen to use.
         efficiency: processor seconds per second of wall-clock of its last run.
+        grading: what a model took to grade it; None where no model grades.
+        varies: of the baseline, whether its runs on different seeds differ in anything.
     """
 
     status: Status
@@ -254,6 +263,8 @@ class Evaluation:
     unseen: tuple[str, ...] = ()
     efficiency: float = 0.0
     artifacts: Artifacts = field(default_factory=Artifacts)
+    grading: Usage | None = None
+    varies: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -267,6 +278,8 @@ class Record:
         usage: what its model calls took; None where no model was asked.
         metrics: the further metrics by name, as far as they were read.
         promise: how promising its Mutator found it, from 1 to 10; None if it did not say.
+        grading: what a model took to grade it; None where no model grades.
+        varies: of the baseline, whether its runs on different seeds differ in anything.
     """
 
     child_id: str
@@ -295,6 +308,8 @@ class Record:
     usage: Usage | None = None
     metrics: Mapping[str, float] = field(default_factory=dict)
     promise: float | None = None
+    grading: Usage | None = None
+    varies: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,32 +2,48 @@
 
 from __future__ import annotations
 
-from lae_controller.config import MutatorSettings
+from lae_controller.config import MutatorSettings, Settings
+from lae_controller.errors import ConfigError
 from lae_controller.mutators.prices import worst_cost
+from lae_controller.prices import DEFAULT_MODEL, table, worst_call
+from lae_controller.program import Files
+from lae_controller.scoring import JUDGE
 from lae_controller.state import RunState
 from lae_controller.task import Task
 
+TRIES = 2
+"""How often one grading may be asked for."""
+
+_BYTES_A_TOKEN = 2.0
+_FORM_TOKENS = 500  # what a judge is told beside rubric and text
+_BYTES_OF_A_REPLY = 4  # a token of a proposal adds so much to the text, mostly
+
 
 class Purse:
-    """What may still be spent, the most that proposals under way can cost taken off.
+    """What may still be spent, the most that children under way can cost taken off.
 
-    An agent's command line says what it cost only afterwards; with such a backend no further
-    proposal is begun once the limit is reached.
+    A child is proposed by a model, or graded by one, or both. An agent's command line says what it
+    cost only afterwards; with such a backend no further proposal is begun once the limit is
+    reached.
 
     Attributes:
         is_empty: whether a proposal had to be left, as it could have passed the limit.
     """
 
-    def __init__(self, settings: MutatorSettings, state: RunState) -> None:
+    def __init__(self, settings: Settings, state: RunState) -> None:
         self._settings = settings
         self._state = state
         self._committed: dict[str, float] = {}
         self._lost = 0.0
         self.is_empty = False
 
-    def commit(self, task: Task) -> bool:
-        """Set aside what a proposal can cost at most; returns whether there is enough."""
-        limit = self._settings.max_cost_usd
+    def commit(self, task: Task, mutator: MutatorSettings) -> bool:
+        """Set aside what a child can cost at most; returns whether there is enough.
+
+        Args:
+            mutator: by which this child is proposed; its model need not be that of another.
+        """
+        limit = self._settings.mutator.max_cost_usd
         if limit is None:
             return True
         spent = (self._state.usage.cost_usd or 0.0) + self._lost
@@ -36,7 +52,11 @@ class Purse:
             for child, most in self._committed.items()
             if child != task.child_id and child in self._state.asked
         )
-        most = worst_cost(task, self._settings)
+        text = _bytes_of(task.files) + _BYTES_OF_A_REPLY * mutator.max_tokens
+        shards = self._settings.scoring.shards
+        graded = worst_gradings(self._settings, text, shards.rollout + shards.gate)
+        proposed = worst_cost(task, mutator)
+        most = None if graded is None or proposed is None else graded + proposed
         if spent + held + (most or 0.0) > limit or (most is None and spent >= limit):
             self.is_empty = True
             return False
@@ -50,3 +70,49 @@ class Purse:
     def settle(self, child_id: str, cost: float) -> None:
         """Set aside what a child really cost, which counts as spent once it is told."""
         self._committed[child_id] = cost
+
+
+def worst_gradings(settings: Settings, text_bytes: float, gradings: int) -> float | None:
+    """Return the most that so many gradings of a text can cost in USD; 0.0 if no model grades.
+
+    Returns:
+        None if what the judge's model costs is not known.
+    """
+    judge = settings.scoring.judge
+    if settings.scoring.mode != JUDGE or judge.backend != "anthropic":
+        return 0.0
+    rubric = settings.lae_dir / "base" / (settings.scoring.rubric or "")
+    read = text_bytes + (rubric.stat().st_size if rubric.is_file() else 0)
+    tokens = read / _BYTES_A_TOKEN + _FORM_TOKENS
+    call = worst_call(judge.model or DEFAULT_MODEL, tokens, judge.max_tokens)
+    return None if call is None else TRIES * gradings * call
+
+
+def affords_runs(settings: Settings, state: RunState, runs: int, files: Files) -> bool:
+    """Say whether so many further full runs of a program can be paid for, where a model grades."""
+    limit = settings.mutator.max_cost_usd
+    if limit is None:
+        return True
+    most = worst_gradings(settings, _bytes_of(files), runs * settings.scoring.shards.gate)
+    return (state.usage.cost_usd or 0.0) + (most or 0.0) <= limit
+
+
+def check_grading_limit(settings: Settings) -> None:
+    """Check that ``max_cost_usd`` can be kept where a model grades.
+
+    Raises:
+        ConfigError: if it is set, but what the judge's model costs is not known.
+    """
+    model, limit = settings.scoring.judge.model or DEFAULT_MODEL, settings.mutator.max_cost_usd
+    if limit is None or worst_gradings(settings, 0.0, 1) is not None:
+        return
+    as_of, known = table()
+    raise ConfigError(
+        f"mutator.max_cost_usd is {limit:g}, but the price of the judge {model!r} is not in the "
+        f"table of {as_of}; expected one of {', '.join(sorted(known))}. Choose one of them with "
+        "scoring.judge.model, or leave max_cost_usd out: tokens are counted all the same"
+    )
+
+
+def _bytes_of(files: Files) -> int:
+    return sum(len(text.encode("utf-8", "replace")) for text in files.values())

@@ -80,6 +80,7 @@ def to_json(result: Result) -> dict[str, Any]:
             "usage": encode(result.usage),
             "chance": result.chance,
             "promise": result.promise,
+            "grading": encode(evaluation.grading),
         },
     }
 
@@ -137,6 +138,7 @@ def read_from(path: Path) -> Result | None:
             unseen=tuple(extra.get("unseen", ())),
             efficiency=extra.get("efficiency", 0.0),
             artifacts=decode(Artifacts, extra),
+            grading=decode(Usage, extra["grading"]) if extra.get("grading") else None,
         ),
     )
 

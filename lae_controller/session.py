@@ -22,6 +22,7 @@ from lae_controller.mutators.prices import check_cost_limit
 from lae_controller.parts import UnderWay
 from lae_controller.probing.probe import probed_refusals
 from lae_controller.program import Placement
+from lae_controller.purse import check_grading_limit
 from lae_controller.resume import archive_rows, load_state
 from lae_controller.sandbox.launch import Lifelines
 from lae_controller.state import RunState
@@ -59,6 +60,7 @@ def run_search(settings: Settings, say: Say, screen: Screen | None = None) -> tu
     with ControllerLock(settings.lae_dir), stop_signals() as stopping:
         check_key(settings.mutator, os.environ)
         check_cost_limit(settings.mutator)
+        check_grading_limit(settings)
         load_mutator(settings.mutator)  # a command that is missing is named before anything runs
         check_trackers(settings.trackers.chosen)
         wait_for_hosts(settings.lae_dir, say)

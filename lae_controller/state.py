@@ -14,11 +14,12 @@ from typing import Any
 from lae_controller.codec import decode, encode
 from lae_controller.ledger import Event, HistoryRow
 from lae_controller.mutators.credit import OperatorCredits
-from lae_controller.noise import Noise, mean_of, pooled
+from lae_controller.noise import Claim, Noise, claim, mean_of, pooled
 from lae_controller.program import (
     CUT_SHORT,
     Cell,
     Elite,
+    Evaluation,
     Measures,
     Placement,
     Reason,
@@ -31,6 +32,7 @@ from lae_controller.program import (
 )
 from lae_controller.search import Search
 from lae_controller.task import Credit, Tried
+from lae_controller.told import Told, cost_of_run, row_of
 
 TRIED_KEPT = 40
 """How many earlier children of a parent are remembered for the next Mutator."""
@@ -70,23 +72,6 @@ class Asked:
     lease: Lease | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Told:
-    """What later children need to know of a told one.
-
-    Attributes:
-        summary: what it changed; empty for the baseline.
-        params: by which it was placed, if the baseline reports parameters.
-        warnings: remarks on its run, such as a non-finite number in the output.
-    """
-
-    summary: str
-    smoke_metric: float | None
-    metric: float | None
-    params: int | None
-    warnings: tuple[str, ...]
-
-
 class RunState:
     """What is known after some events; see the module for how it comes about."""
 
@@ -120,6 +105,7 @@ class RunState:
         self.suspects: dict[str, Record] = {}
         self.told: dict[str, Told] = {}
         self.repeats: dict[str, tuple[float, ...]] = {}
+        self.varies = False
         self.claims: dict[str, list[tuple[float, float]]] = {}
         self.tests: dict[str, tuple[float | None, str]] = {}
         self._tried: dict[str, deque[Tried]] = {}
@@ -173,37 +159,36 @@ class RunState:
         self.suspects.pop(child_id, None)
         return placement, {"event": "accept", "child_id": child_id}
 
-    def rerun(
-        self, child_id: str, repeats: Sequence[float], charge: float, seconds: float
-    ) -> Event:
+    def rerun(self, child_id: str, repeats: Sequence[float], cost: Evaluation) -> Event:
         """Take in a further run of a told program and return its event; see ``Steps.rerun``."""
         event = {
             "event": "rerun",
             "child_id": child_id,
             "repeats": list(repeats),
-            "charge": charge,
-            "seconds": seconds,
+            **cost_of_run(cost),
         }
         self._on_rerun(event)
         return event
 
-    def claim(
-        self, child_id: str, pair: tuple[float, float], charge: float, seconds: float
-    ) -> Event:
-        """Take in the metric of a program and of the baseline on a fresh seed."""
-        event = {
-            "event": "claim",
-            "child_id": child_id,
-            "pair": list(pair),
-            "charge": charge,
-            "seconds": seconds,
-        }
+    def claim(self, child_id: str, pair: tuple[float, float], cost: Evaluation) -> Event:
+        """Take in the metric of a program and of the baseline on a fresh seed.
+
+        Args:
+            cost: of both runs.
+        """
+        event = {"event": "claim", "child_id": child_id, "pair": list(pair), **cost_of_run(cost)}
         self._on_claim(event)
         return event
 
-    def test(self, child_id: str, metric: float | None, detail: str) -> Event:
-        """Take in what the held-out test gave, or why it gave nothing."""
-        event = {"event": "test", "child_id": child_id, "metric": metric, "detail": detail}
+    def test(self, child_id: str, found: Evaluation) -> Event:
+        """Take in what the held-out test gave, or why it gave nothing; it is charged nothing."""
+        event = {
+            "event": "test",
+            "child_id": child_id,
+            "metric": found.metric,
+            "detail": found.detail[:500],
+            **cost_of_run(replace(found, charge=0.0)),
+        }
         self._on_test(event)
         return event
 
@@ -242,11 +227,21 @@ class RunState:
     @property
     def noise(self) -> Noise:
         """How much runs of one program differ, pooled over all that were run more than once."""
-        return pooled(
+        known = pooled(
             repeats
             for child, repeats in self.repeats.items()
             if not is_baseline(child) or parse_child_id(child)[1] == 0
         )
+        return replace(known, varies=self.varies)
+
+    def claimed(self, child: str, sign: float) -> Claim | None:
+        """Return what fresh seeds say of a program; None if it was not run on any.
+
+        Args:
+            sign: 1 if more of the metric is better, else -1.
+        """
+        earlier = (self.repeats.get(child, ()), self.repeats.get(child_id(0, 0, 0), ()))
+        return claim(child, self.claims.get(child, []), self.noise, sign, earlier)
 
     def tried(self, parent_id: str) -> tuple[Tried, ...]:
         """Return the latest children of a parent, oldest first."""
@@ -293,11 +288,14 @@ class RunState:
         self.told[record.child_id] = Told(
             record.summary, record.smoke_metric, record.metric, record.params, record.warnings
         )
+        self.varies |= record.varies
+        if record.grading is not None:
+            self._spend(record.grading)
         if len(record.repeats) > 1:
             self.repeats[record.child_id] = record.repeats
         if record.digest is not None and record.reason is not Reason.DUPLICATE:
             self.known.setdefault(record.digest, record.child_id)
-        self.rows.append(_row(record, placement))
+        self.rows.append(row_of(record, placement))
         if record.tier:
             self.tiers[record.tier] += 1
         if record.parent_id is not None:
@@ -357,7 +355,7 @@ class RunState:
 
     def _on_rerun(self, event: Event) -> None:
         child, repeats = event["child_id"], tuple(event["repeats"])
-        self.spent += event["charge"]
+        self._pay(event)
         if not repeats:
             self.search.withdraw(child)
             return
@@ -367,10 +365,17 @@ class RunState:
     def _on_claim(self, event: Event) -> None:
         mine, base = event["pair"]
         self.claims.setdefault(event["child_id"], []).append((mine, base))
-        self.spent += event["charge"]
+        self._pay(event)
 
     def _on_test(self, event: Event) -> None:
+        self._pay(event)
         self.tests[event["child_id"]] = (event["metric"], event["detail"])
+
+    def _pay(self, event: Event) -> None:
+        """Count what a further run took; older ledgers hold less of it."""
+        self.spent += event.get("charge", 0.0)
+        if event.get("grading") is not None:
+            self._spend(decode(Usage, event["grading"]))
 
     def _on_stop(self, event: Event) -> None:
         self.last_stop = event["reason"]
@@ -396,20 +401,6 @@ class RunState:
 
 def _cell(found: Sequence[int] | None) -> Cell | None:
     return None if found is None else (found[0], found[1])
-
-
-def _row(record: Record, placement: Placement) -> HistoryRow:
-    return HistoryRow(
-        record.gen,
-        record.island,
-        record.parent_id,
-        record.child_id,
-        record.smoke_metric,
-        record.metric,
-        record.status.value,
-        placement.kept,
-        placement.cell,
-    )
 
 
 def ask_event(asked: Asked, at: str) -> dict[str, Any]:

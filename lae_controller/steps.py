@@ -303,7 +303,7 @@ class Steps:
                 takes the program out of the archive.
             cost: of the run.
         """
-        self.ledger.append([self.state.rerun(child, repeats, cost.charge, cost.seconds)])
+        self.ledger.append([self.state.rerun(child, repeats, cost)])
         self.write_archive()
 
     # -- tell --------------------------------------------------------------------------------
@@ -384,6 +384,8 @@ class Steps:
             fingerprint=evaluation.fingerprint,
             usage=result.usage,
             promise=result.promise,
+            grading=evaluation.grading,
+            varies=evaluation.varies,
         )
 
     def _measures(

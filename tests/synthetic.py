@@ -134,8 +134,13 @@ def synthetic_run(
     schedule: str = "generational",
     extra: str = "",
     more: str = "",
+    varies: bool = False,
 ) -> tuple[RunState, SyntheticExecutor]:
-    """See one run to its end; returns its state and what was run."""
+    """See one run to its end; returns its state and what was run.
+
+    Args:
+        varies: whether the baseline's runs are said to differ in something, be it not the metric.
+    """
     project = folder / "project"
     project.mkdir(parents=True)
     (project / "model.py").write_text("VALUE = 0\n")
@@ -146,7 +151,7 @@ def synthetic_run(
     settings.lae_dir.mkdir(parents=True)
     for name in ("programs", "results", "runs", "tasks"):
         (settings.lae_dir / name).mkdir()
-    prepared = _prepared(settings, world)
+    prepared = _prepared(settings, world, varies)
     executor = SyntheticExecutor(world)
     ledger = Ledger(settings.lae_dir, _quiet)
     search = build.search_for(settings)
@@ -162,7 +167,7 @@ def synthetic_run(
     return state, executor
 
 
-def _prepared(settings: config.Settings, world: World) -> Prepared:
+def _prepared(settings: config.Settings, world: World, varies: bool) -> Prepared:
     snapshot = survey(settings.root, data_paths=(), leave_out=(), skip=[settings.sandbox_dir])
     take(settings.root, snapshot, settings.lae_dir / "base")
     first = settings.evolution.seed
@@ -171,6 +176,7 @@ def _prepared(settings: config.Settings, world: World) -> Prepared:
         digest=digest_of(read_program(settings.lae_dir / "base", snapshot, ("model.py",))),
         smoke_budget=10.0,
         budget_effect=None,
+        varies=varies,
     )
     return Prepared(snapshot, baseline)
 

@@ -9,7 +9,7 @@ from typing import Protocol
 
 from lae_controller.evaluators.early_stop import EarlyStop
 from lae_controller.machine.slots import Slot
-from lae_controller.program import Artifacts, Reason
+from lae_controller.program import Artifacts, Reason, Usage
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +61,7 @@ class Measurement:
         efficiency: processor seconds per second of wall-clock.
         entered: ``path:line`` of the functions that were entered, if the stage asked for them.
         cut: why the run was ended by its curve; empty if it was not. It has no metric then.
+        grading: what a model took to grade it; None where no model grades.
     """
 
     metric: float | None
@@ -80,6 +81,7 @@ class Measurement:
     cut: str = ""
     metrics: Mapping[str, float] = field(default_factory=dict)
     artifacts: Artifacts = field(default_factory=Artifacts)
+    grading: Usage | None = None
 
 
 class Evaluator(Protocol):

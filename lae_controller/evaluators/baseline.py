@@ -6,6 +6,7 @@ The runs made here are charged to the budget and kept, so that ``check`` and ``r
 from __future__ import annotations
 
 import json
+import math
 import re
 import statistics
 from collections.abc import Mapping
@@ -18,7 +19,7 @@ from lae_controller.errors import ConfigError, LedgerError
 from lae_controller.evaluators import Stage
 from lae_controller.evaluators.cascade import Plan
 from lae_controller.noise import mean_of
-from lae_controller.program import Artifacts, Direction, Evaluation, Status, child_id
+from lae_controller.program import Artifacts, Direction, Evaluation, Status, Usage, child_id
 from lae_controller.sandbox.snapshot import Snapshot
 
 _IS_TIME = re.compile(
@@ -27,6 +28,9 @@ _IS_TIME = re.compile(
 """Names of metrics that are times, which a child could shorten by replacing its clock."""
 
 BASELINE_ID = child_id(0, 0, 0)
+
+GATE_WIDTH = 2.0 * math.sqrt(2.0)
+"""The smoke gate lets pass what is worse by so many standard deviations of one smoke run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +57,10 @@ class Baseline:
         seconds: wall-clock of all these runs.
         notes: what was left out or linked, and why.
         further: the further metrics of the first full run by name, as far as they were read.
+        smokes: smoke runs on further seeds; made only where full runs differ.
+        varies: whether full runs on different seeds differ in anything that they report, be it
+            not in the metric.
+        grading: what a model took to grade all these runs; None where no model grades.
     """
 
     editable: tuple[str, ...]
@@ -79,6 +87,9 @@ class Baseline:
     notes: tuple[str, ...]
     artifacts: Artifacts
     further: Mapping[str, float] = field(default_factory=dict)
+    smokes: tuple[float, ...] = ()
+    varies: bool = False
+    grading: Usage | None = None
 
     @property
     def metric(self) -> float:
@@ -92,6 +103,18 @@ class Baseline:
     def spread(self) -> float | None:
         """Standard deviation of the full runs; None if there was only one."""
         return statistics.stdev(self.metrics) if len(self.metrics) > 1 else None
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether runs on different seeds were made and are all alike: one run is the truth."""
+        return self.spread == 0.0 and not self.varies
+
+    @property
+    def smoke_spread(self) -> float | None:
+        """Standard deviation of the smoke runs; None if there was only one."""
+        if self.smoke_metric is None or not self.smokes:
+            return None
+        return statistics.stdev((self.smoke_metric, *self.smokes))
 
     def evaluation(self, *, charged: bool) -> Evaluation:
         """Return what is told of the baseline; it stands on every island but is paid for once."""
@@ -109,6 +132,8 @@ class Baseline:
             proven=True,
             efficiency=self.efficiency,
             artifacts=self.artifacts,
+            varies=self.varies,
+            grading=self.grading if charged else None,
         )
 
     def plan(self, settings: Settings) -> Plan:
@@ -132,6 +157,7 @@ class Baseline:
             full=full,
             smoke_charge=min(1.0, self.smoke_budget / settings.budget) if smoke else 0.0,
             direction=settings.direction,
+            smoke_slack=GATE_WIDTH * (self.smoke_spread or 0.0),
         )
 
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypedDict
 
 from lae_controller.evaluators import Evaluator, Measurement, Stage
 from lae_controller.machine.slots import Slot
-from lae_controller.program import Direction, Evaluation, Reason, Status
+from lae_controller.program import Direction, Evaluation, Reason, Status, Usage, added
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,12 +18,15 @@ class Plan:
     Attributes:
         smoke: None if a smoke run would be as long as the full one.
         smoke_charge: what a smoke run costs, in full runs.
+        smoke_slack: by how much a child's smoke metric may be worse than its parent's and still
+            be no worse but for chance; 0 where smoke runs do not differ, or were not repeated.
     """
 
     smoke: Stage | None
     full: Stage
     smoke_charge: float
     direction: Direction
+    smoke_slack: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,11 +69,12 @@ def _stages(job: Job, slot: Slot, evaluator: Evaluator) -> Evaluation:
     smoke = evaluator.measure(job.program, job.digest, job.folder, plan.smoke, slot)
     if smoke.metric is None:
         return _crash(smoke, None, plan.smoke_charge, smoke.seconds)
-    if not passes_gate(smoke.metric, job.parent_smoke, plan.direction):
+    if not passes_gate(smoke.metric, job.parent_smoke, plan):
         return Evaluation(
             status=Status.SMOKE_DROPPED,
             smoke_metric=smoke.metric,
-            detail=f"smoke {smoke.metric!r} is worse than the parent's {job.parent_smoke!r}",
+            detail=f"smoke {smoke.metric!r} is worse than the parent's {job.parent_smoke!r}"
+            + (f" by more than chance ({plan.smoke_slack:.3g})" if plan.smoke_slack else ""),
             params=smoke.params,
             charge=plan.smoke_charge,
             seconds=smoke.seconds,
@@ -79,12 +83,17 @@ def _stages(job: Job, slot: Slot, evaluator: Evaluator) -> Evaluation:
         )
     full = evaluator.measure(job.program, job.digest, job.folder, plan.full, slot)
     charge = plan.smoke_charge + 1.0
-    return _finish(full, smoke.metric, charge, smoke.seconds + full.seconds)
+    whole = _finish(full, smoke.metric, charge, smoke.seconds + full.seconds)
+    return replace(whole, grading=added(smoke.grading, full.grading))
 
 
-def passes_gate(child: float, parent: float | None, direction: Direction) -> bool:
-    """Say whether a child's smoke metric is at least its parent's (contracts, section 6)."""
-    return parent is None or direction.fitness(child) >= direction.fitness(parent)
+def passes_gate(child: float, parent: float | None, plan: Plan) -> bool:
+    """Say whether a child's smoke metric is at least its parent's, but for chance.
+
+    The formula is in contracts, section 6.
+    """
+    fitness = plan.direction.fitness
+    return parent is None or fitness(child) >= fitness(parent) - plan.smoke_slack
 
 
 def _finish(
@@ -141,6 +150,7 @@ class _Evidence(TypedDict):
     proven: bool
     unseen: tuple[str, ...]
     efficiency: float
+    grading: Usage | None
 
 
 def _evidence(run: Measurement) -> _Evidence:
@@ -150,4 +160,5 @@ def _evidence(run: Measurement) -> _Evidence:
         "proven": run.proven,
         "unseen": run.unseen,
         "efficiency": run.efficiency,
+        "grading": run.grading,
     }

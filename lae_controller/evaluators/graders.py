@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import shlex
-from dataclasses import dataclass
+import time
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol
 
@@ -12,10 +13,10 @@ from lae_controller.config import Settings
 from lae_controller.errors import PrerequisiteError
 from lae_controller.evaluators import Interrupted
 from lae_controller.files import make_folder, write_atomic
+from lae_controller.prices import DEFAULT_MODEL, cost_of, price_of
+from lae_controller.program import Usage
 from lae_controller.sandbox.command import interpreter
 from lae_controller.sandbox.launch import Command, Lifelines, run, wait_for_warden
-
-DEFAULT_MODEL = "claude-sonnet-5-5"
 
 _KEYS = ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN")
 
@@ -37,10 +38,23 @@ class Grading:
     name: str
 
 
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """What a grader answered.
+
+    Attributes:
+        text: as it came.
+        usage: what the call took; None where no model was asked that says so.
+    """
+
+    text: str
+    usage: Usage | None = None
+
+
 class Grader(Protocol):
     """Answers a grading. Called from several threads at once."""
 
-    def grade(self, grading: Grading) -> str:
+    def grade(self, grading: Grading) -> Reply:
         """Return the reply as it came.
 
         Raises:
@@ -61,7 +75,7 @@ class CommandGrader:
         self._settings = settings
         self._lifelines = lifelines
 
-    def grade(self, grading: Grading) -> str:
+    def grade(self, grading: Grading) -> Reply:
         """Run the command once."""
         judge, root = self._settings.scoring.judge, self._settings.root
         place = grading.folder / grading.name
@@ -84,7 +98,7 @@ class CommandGrader:
                 f"{ended.seconds:.0f} s; expected it to print a reply. It said: "
                 f"{reply.strip()[-300:] or 'nothing'}"
             )
-        return reply
+        return Reply(reply)
 
 
 class AnthropicGrader:
@@ -93,7 +107,7 @@ class AnthropicGrader:
     def __init__(self, settings: Settings) -> None:
         self._judge = settings.scoring.judge
 
-    def grade(self, grading: Grading) -> str:
+    def grade(self, grading: Grading) -> Reply:
         """Ask once; what passes by itself is tried again by the client library."""
         if not any(os.environ.get(name) for name in _KEYS):
             raise PrerequisiteError(
@@ -107,7 +121,7 @@ class AnthropicGrader:
                 "scoring.judge: the backend anthropic needs a package that is missing. "
                 "`python -m pip install anthropic` brings it"
             ) from None
-        judge = self._judge
+        judge, began = self._judge, time.monotonic()
         try:
             client = anthropic.Anthropic(timeout=judge.timeout, max_retries=4)
             with client:
@@ -122,4 +136,16 @@ class AnthropicGrader:
                 f"scoring.judge: the Messages API gave no reply ({str(error)[:300]}); expected a "
                 "grading. What was finished is kept; give the same command again"
             ) from None
-        return "".join(block.text for block in message.content if block.type == "text")
+        text = "".join(block.text for block in message.content if block.type == "text")
+        asked, used = judge.model or DEFAULT_MODEL, message.usage
+        usage = Usage(
+            message.model or asked,
+            1,
+            used.input_tokens,
+            used.cache_read_input_tokens or 0,
+            used.cache_creation_input_tokens or 0,
+            used.output_tokens,
+            seconds=time.monotonic() - began,
+        )
+        priced = usage.model if price_of(usage.model) else asked
+        return Reply(text, replace(usage, cost_usd=cost_of(priced, usage)))

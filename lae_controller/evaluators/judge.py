@@ -17,11 +17,14 @@ import math
 import re
 import statistics
 import time
+import unicodedata
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import reduce
 from pathlib import Path
 
+from lae_controller.codec import decode, encode
 from lae_controller.errors import ConfigError
 from lae_controller.evaluators import Measurement, Stage
 from lae_controller.evaluators.graders import AnthropicGrader, CommandGrader, Grader, Grading
@@ -30,7 +33,7 @@ from lae_controller.evaluators.scored import own_files
 from lae_controller.evaluators.shards import Shards
 from lae_controller.files import make_folder, read_json, write_atomic, write_json
 from lae_controller.machine.slots import Slot
-from lae_controller.program import Artifacts, Reason
+from lae_controller.program import Artifacts, Reason, Usage, added
 
 _AT_A_TIME = 4
 _TRIES = 2
@@ -43,9 +46,17 @@ _TO_THE_JUDGE = re.compile(
     r"|\b(?:score|grade|rating|mark)s?\s*(?:[:=]|of|is|should be)\s*\d"
     r"|\byou are (?:a|an|the) (?:judge|grader|evaluator|assistant|model)"
     r"|\b(?:dear|note to|attention)\W+(?:the\W+)?(?:judge|grader|evaluator|reviewer)"
-    r"|</?(?:system|text-|instructions?)\b",
-    re.IGNORECASE | re.DOTALL,
+    r"|</?(?:system|text-|instructions?)\b"
+    r"|\bgrade\s?[-\u2010-\u2015]\S*\s*:"
+    r"|^[\W_]*(?:assistant|system)\s*:",
+    re.MULTILINE | re.IGNORECASE | re.DOTALL,
 )
+
+
+def _plain(text: str) -> str:
+    """Return a text without what looks alike to a model and not to a pattern."""
+    text = unicodedata.normalize("NFKC", text)
+    return "".join(char for char in text if unicodedata.category(char) not in ("Cf", "Mn"))
 
 
 class JudgeEvaluator:
@@ -76,6 +87,7 @@ class JudgeEvaluator:
         make_folder(place)
         gradings = self._gradings(request, place, key, self._shards.of(stage.name))
         seconds = math.fsum(each.seconds for each in gradings.values())
+        usage = reduce(added, (each.usage for each in gradings.values()))
         grades = {unit: each.grade for unit, each in gradings.items()}
         known = {unit: grade for unit, grade in grades.items() if grade is not None}
         if len(known) < _LEAST_SHARE * len(grades):
@@ -85,8 +97,9 @@ class JudgeEvaluator:
                 f"{len(grades) - len(known)} of {len(grades)} replies of the judge hold no grade "
                 f"from {low:g} to {high:g}; expected one in each. See {place}",
                 seconds=seconds,
+                grading=usage,
             )
-        return self._measurement(text, known, seconds)
+        return replace(self._measurement(text, known, seconds), grading=usage)
 
     def _measurement(self, text: str, grades: Mapping[int, float], seconds: float) -> Measurement:
         values = list(grades.values())
@@ -127,8 +140,8 @@ class JudgeEvaluator:
             for path in self._isolation.editable
             if (base / path).is_file()
         )
-        found = [match.group() for match in _TO_THE_JUDGE.finditer(text)]
-        if len(found) <= len(_TO_THE_JUDGE.findall(before)):
+        found = [match.group() for match in _TO_THE_JUDGE.finditer(_plain(text))]
+        if len(found) <= len(_TO_THE_JUDGE.findall(_plain(before))):
             return ""
         return f"the text speaks to whoever grades it: {' '.join(found[-1].split())[:80]!r}"
 
@@ -149,11 +162,14 @@ class JudgeEvaluator:
         note = place / f"grading-{unit}.json"
         known = read_json(note)
         if known is not None:
-            return _Graded(known["grade"], known["seconds"])
+            paid = known.get("usage")
+            return _Graded(known["grade"], known["seconds"], paid and decode(Usage, paid))
         grade, reply, began = None, "", time.monotonic()
+        usage: Usage | None = None
         for attempt in range(_TRIES):
             mark = hashlib.sha256(f"{key}:{unit}:{attempt}".encode()).hexdigest()[:16]
-            reply = self._grader.grade(request.grading(mark, place, f"grading-{unit}-{attempt}"))
+            said = self._grader.grade(request.grading(mark, place, f"grading-{unit}-{attempt}"))
+            reply, usage = said.text, added(usage, said.usage)
             grade = request.grade_in(reply, mark)
             if grade is not None:
                 break
@@ -161,8 +177,9 @@ class JudgeEvaluator:
         if grade is None:
             write_atomic(place / f"no-grade-{unit}.txt", reply)
         else:
-            write_json(note, {"grade": grade, "seconds": seconds, "reply": reply})
-        return _Graded(grade, seconds)
+            found = {"grade": grade, "seconds": seconds, "reply": reply, "usage": encode(usage)}
+            write_json(note, found)
+        return _Graded(grade, seconds, usage)
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,10 +189,12 @@ class _Graded:
     Attributes:
         grade: None if no reply held one.
         seconds: waited for it.
+        usage: of the model's calls, as far as the grader says.
     """
 
     grade: float | None
     seconds: float
+    usage: Usage | None
 
 
 class _Request:

@@ -24,7 +24,7 @@ from lae_controller.evaluators.shards import Shards, refuse_thin, shard_stage
 from lae_controller.files import read_json, remove_tree, write_json
 from lae_controller.machine.slots import Slot
 from lae_controller.outputs.artifacts import max_step
-from lae_controller.program import Reason
+from lae_controller.program import Reason, Usage, added
 from lae_controller.sandbox.command import check_keys, number_text
 from lae_controller.sandbox.programs import build, editable_paths, read_program
 from lae_controller.sandbox.snapshot import Snapshot, matches, survey, take
@@ -78,6 +78,7 @@ class _Preparation:
         self.runs = settings.lae_dir / "runs" / BASELINE_ID
         self.charge = 0.0
         self.seconds = 0.0
+        self.grading: Usage | None = None
         self.digest = ""
         self.content = ""
         self.editable: tuple[str, ...] = ()
@@ -87,16 +88,19 @@ class _Preparation:
     def run(self) -> Prepared:
         settings = self.settings
         snapshot, created, smoke_budget, smoke = self.without_leftovers()
-        metrics, full, slowest = self.full_runs()
+        found = self.full_runs()
+        full, slowest = found[0], max(run.seconds for run in found)
+        varies = any(_shown(run) != _shown(full) for run in found)
         whole = smoke_budget >= settings.budget
         alike = whole or not settings.scoring.trains  # then no budget was injected to be compared
         artifacts = replace(full.artifacts, per_class=self.unit_scores(full))
+        smokes = self.further_smokes(smoke_budget) if varies and not whole else ()
         baseline = Baseline(
             editable=self.editable,
             digest=self.digest,
             smoke_budget=smoke_budget,
             smoke_metric=None if whole else smoke.metric,
-            metrics=metrics,
+            metrics=tuple(run.metric for run in found if run.metric is not None),
             params=full.params,
             limit=limit_of(settings, settings.budget, self.known or slowest),
             full_seconds=full.seconds,
@@ -116,6 +120,9 @@ class _Preparation:
             notes=snapshot.notes,
             artifacts=artifacts,
             further=full.metrics,
+            smokes=smokes,
+            varies=varies,
+            grading=self.grading,
         )
         for name in (it.name for it in settings.metrics if it.name not in full.metrics):
             self.say(
@@ -231,16 +238,30 @@ class _Preparation:
         """Run the baseline once; a run that failed is not kept, so that it can be mended."""
         found = self.evaluator.measure(self.program, self.content, self.runs, stage, self.slot)
         self.seconds += found.seconds
+        self.grading = added(self.grading, found.grading)
         if found.metric is None:
             remove_tree(self.runs / stage.name)
         return found
 
-    def full_runs(self) -> tuple[tuple[float, ...], Measurement, float]:
-        """Run the baseline in full, ``baseline_runs`` times on consecutive seeds.
+    def further_smokes(self, budget: float) -> tuple[float, ...]:
+        """Run the smoke stage on further seeds, as many as full runs: the gate leaves room for it.
 
-        Returns:
-            the metrics, the first run, and the seconds of the slowest.
+        A further smoke run that gives no metric is said; the spread is that of the others.
         """
+        settings, found = self.settings, []
+        for repeat in range(1, settings.confirm.baseline_runs):
+            limit = limit_of(settings, budget, self.known)
+            seed = settings.evolution.seed + repeat
+            run = self.measure(Stage(f"smoke-{repeat + 1}", budget, seed, limit))
+            self.charge += min(1.0, budget / settings.budget)
+            if run.metric is None:
+                self.say(f"baseline smoke-{repeat + 1}: no {settings.metric}: {run.detail}")
+            else:
+                found.append(run.metric)
+        return tuple(found)
+
+    def full_runs(self) -> list[Measurement]:
+        """Run the baseline in full, ``baseline_runs`` times on consecutive seeds."""
         settings = self.settings
         found: list[Measurement] = []
         for repeat in range(settings.confirm.baseline_runs):
@@ -254,8 +275,7 @@ class _Preparation:
                 raise RefusedError(self._refusal(name, settings.budget, run))
             self.say(f"baseline {name}: {settings.metric} {run.metric:g} in {run.seconds:.1f} s")
             found.append(run)
-        metrics = tuple(run.metric for run in found if run.metric is not None)
-        return metrics, found[0], max(run.seconds for run in found)
+        return found
 
     def unit_scores(self, full: Measurement) -> Mapping[str, float]:
         """Return how the baseline does on each unit, where a run reports their mean alone.
@@ -311,6 +331,14 @@ def _content(snapshot: Snapshot) -> str:
     """Return a digest of all that a snapshot copies: a run is only good for what it ran."""
     text = "\n".join(f"{entry.path} {entry.kind} {entry.sha256}" for entry in snapshot.entries)
     return hashlib.sha256(text.encode("utf-8")).hexdigest()
+
+
+def _shown(run: Measurement) -> tuple[object, ...]:
+    """Return what a run reports that shows a difference between seeds if there is one.
+
+    Not the further metrics: a time among them always differs.
+    """
+    return run.metric, run.artifacts.curve, dict(run.artifacts.per_class)
 
 
 def _differ(smoke: Measurement, full: Measurement) -> bool:

@@ -41,7 +41,7 @@ class Shards:
 
     def of(self, stage: str) -> tuple[int, ...]:
         """Return the units that a stage measures (see ``Stage.name``)."""
-        if stage == "smoke":
+        if kind_of(stage) == "smoke":
             return self.rollout
         if stage == TEST_STAGE:
             return self.test
@@ -52,7 +52,9 @@ class Shards:
 
 def kind_of(stage: str) -> str:
     """Return the stage that measures the same units: ``full`` for ``full-2`` and its like."""
-    return stage if stage in ("smoke", TEST_STAGE) or stage.startswith("shard-") else "full"
+    if stage.startswith("smoke"):
+        return "smoke"
+    return stage if stage == TEST_STAGE or stage.startswith("shard-") else "full"
 
 
 def refuse_thin(counts: ShardCounts, mode: str) -> None:

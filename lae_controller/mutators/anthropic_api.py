@@ -16,13 +16,8 @@ from lae_controller.errors import ChildError, PrerequisiteError
 from lae_controller.mutators.back_off import Patience
 from lae_controller.mutators.deadline import Deadline, OutOfTime, usable
 from lae_controller.mutators.environment import check_key
-from lae_controller.mutators.prices import (
-    DEFAULT_MODEL,
-    PROMPT_TOKENS,
-    check_cost_limit,
-    most_tokens,
-    worst_try,
-)
+from lae_controller.mutators.prices import PROMPT_TOKENS, check_cost_limit, most_tokens, worst_try
+from lae_controller.prices import DEFAULT_MODEL
 from lae_controller.program import Reason
 from lae_controller.prompts import Prompt, Turn, build_prompt
 from lae_controller.replies import Reply, read_reply

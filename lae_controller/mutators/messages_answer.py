@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from lae_controller.mutators.prices import cost_of, price_of
+from lae_controller.prices import cost_of, price_of
 from lae_controller.program import Usage
 
 if TYPE_CHECKING:

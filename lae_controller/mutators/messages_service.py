@@ -40,7 +40,8 @@ from lae_controller.mutators.messages_errors import (
     share_that_fits,
 )
 from lae_controller.mutators.messages_request import Extras, fields
-from lae_controller.mutators.prices import DEFAULT_MODEL, most_tokens, worst_call
+from lae_controller.mutators.prices import most_tokens
+from lae_controller.prices import DEFAULT_MODEL, worst_call
 from lae_controller.program import Reason, Usage
 from lae_controller.prompts import Turn
 

@@ -40,7 +40,7 @@ def gate_check(evidence: Evidence) -> Check | None:
     trial = evidence.of(Kind.COPY, "smoke")
     if trial is None or trial.metric is None:
         return None
-    if passes_gate(trial.metric, evidence.reference("smoke"), evidence.plan.direction):
+    if passes_gate(trial.metric, evidence.reference("smoke"), evidence.plan):
         return None
     text = (
         f"the smoke gate would drop a byte-identical copy: {_against(evidence, trial)}. Seed the "

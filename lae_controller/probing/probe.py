@@ -147,9 +147,8 @@ class Probes:
             raise PrerequisiteError(f"check: {order.damage.what}: {found.detail}")
         trials = (*self.trials, _trial(order, found, self._charge(order)))
         remove_tree(folder)
-        return replace(
-            self, prepared=add_trial(self.settings, self.prepared, trials), trials=trials
-        )
+        prepared = add_trial(self.settings, self.prepared, trials, found.grading)
+        return replace(self, prepared=prepared, trials=trials)
 
     def _stage(self, order: Order) -> Stage:
         plan = self.evidence.plan

@@ -10,7 +10,7 @@ from lae_controller.config import Settings
 from lae_controller.evaluators.baseline import Prepared
 from lae_controller.files import read_json, write_json
 from lae_controller.probing.damage import Kind
-from lae_controller.program import Reason
+from lae_controller.program import Reason, Usage, added
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,10 +44,15 @@ def load_trials(settings: Settings) -> tuple[Trial, ...]:
     return tuple(decode(Trial, item) for item in value.get("probes", ()))
 
 
-def add_trial(settings: Settings, prepared: Prepared, trials: Iterable[Trial]) -> Prepared:
+def add_trial(
+    settings: Settings, prepared: Prepared, trials: Iterable[Trial], grading: Usage | None
+) -> Prepared:
     """Write down one more run, the last of ``trials``, and let the baseline pay for it.
 
     One file holds both, so that no interruption can part the run from its price.
+
+    Args:
+        grading: what a model took to grade the run.
 
     Returns:
         What was prepared, with the cost of that run in its baseline.
@@ -57,6 +62,7 @@ def add_trial(settings: Settings, prepared: Prepared, trials: Iterable[Trial]) -
         prepared.baseline,
         charge=prepared.baseline.charge + known[-1].charge,
         seconds=prepared.baseline.seconds + known[-1].seconds,
+        grading=added(prepared.baseline.grading, grading),
     )
     path = settings.lae_dir / "base.json"
     value = read_json(path) or {}

@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from lae_controller.children import Children
 from lae_controller.codec import encode
-from lae_controller.config import Settings
+from lae_controller.config import MutatorSettings, Settings
 from lae_controller.errors import ChildError
 from lae_controller.evaluators import Interrupted
 from lae_controller.evaluators.baseline import Prepared
@@ -61,11 +61,15 @@ class ServedChildren(Children):
             context=briefing(self._experiment.book),
             whole_files=config.full_program,
         )
-        mutator = encode(self._catalogue.settings(self._model(asked)))
+        mutator = encode(self.mutator_of(asked))
         path = self.folder(asked.child_id) / "task.json"
         # Not fsynced: after a crash of the machine the child is asked for anew, with another task.
         path.write_text(json.dumps({"mutator": mutator, "task": encode(task)}), encoding="utf-8")
         return task
+
+    def mutator_of(self, asked: Asked) -> MutatorSettings:
+        """Return the Mutator's settings with the model that was drawn for a child."""
+        return self._catalogue.settings(self._model(asked))
 
     def _model(self, asked: Asked) -> ModelChoice:
         models = self._experiment.book.config.models

@@ -137,6 +137,8 @@ def _noise(baseline: Baseline, *, seeded: bool) -> str:
     if baseline.spread is None:
         return "one run; noise not measured"
     runs = f"{len(baseline.metrics)} runs"
+    if baseline.spread == 0.0 and baseline.varies:
+        return f"{runs} that tie and yet differ: what the metric does not show may be luck"
     if baseline.spread == 0.0:
         return f"{runs}, no spread" + (": deterministic" if seeded else ", no seed to vary")
     return f"mean of {runs}, spread {baseline.spread:.3g}; less may be luck"

@@ -9,9 +9,10 @@ from dataclasses import dataclass
 from lae_controller.budget import Budget
 from lae_controller.config import Settings
 from lae_controller.evaluators.baseline import BASELINE_ID, Baseline, overruled
-from lae_controller.noise import Claim, Noise, claim
+from lae_controller.noise import Claim, Noise
 from lae_controller.program import Cell, Elite, sort_key
-from lae_controller.state import RunState, Told
+from lae_controller.state import RunState
+from lae_controller.told import Told
 
 RUNNERS_UP = 3
 
@@ -135,10 +136,7 @@ def _tested(state: RunState) -> tuple[tuple[float | None, float | None], str] | 
 def _claim(settings: Settings, state: RunState) -> Claim | None:
     """Return what fresh seeds say of the best program; None if it was not run on any."""
     best = state.search.global_best()
-    if best is None:
-        return None
-    pairs = state.claims.get(best.child_id, [])
-    return claim(best.child_id, pairs, state.noise, settings.direction.fitness(1.0))
+    return state.claimed(best.child_id, settings.direction.fitness(1.0)) if best else None
 
 
 def _places(settings: Settings) -> int:

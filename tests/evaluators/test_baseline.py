@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from lae_controller import build, config
+from lae_controller.budget import Budget
 from lae_controller.config import Gate
 from lae_controller.errors import ConfigError, LedgerError, RefusedError
 from lae_controller.evaluators.baseline import Prepared
@@ -35,6 +36,61 @@ def test_the_baseline_is_run_and_charged(project: Path) -> None:
     assert (found.spread, found.charge, found.params) == (0.0, 2.25, 80)
     assert (found.smoke_budget, found.budget_effect) == (1.0, True)
     assert found.limit == 60.0
+
+
+SEEDED = "import sys\nbudget, seed = int(sys.argv[2]), int(sys.argv[3])\n"
+
+
+def seeded(project: Path, script: str) -> config.Settings:
+    """Let the project take a seed; three baseline runs."""
+    path = project / "loop.run.yaml"
+    text = path.read_text().replace("--epochs {budget}", "--epochs {budget} {seed}")
+    path.write_text(text.replace("baseline_runs: 2", "baseline_runs: 3"))
+    return with_train(project, SEEDED + script)
+
+
+def test_where_runs_differ_the_smoke_stage_is_measured_too(project: Path) -> None:
+    script = "print('val_loss:', 8 / budget + (seed - 42) / budget)\n"
+    settings = seeded(project, script)
+    found = prepare(settings).baseline
+    assert (found.metrics, found.smoke_metric, found.smokes) == ((2.0, 2.25, 2.5), 8.0, (9.0, 10.0))
+    assert (found.spread, found.smoke_spread) == (0.25, 1.0)
+    assert found.charge == 3 + 3 * 0.25
+    assert found.plan(settings).smoke_slack == pytest.approx(2 * 2**0.5)
+    assert not found.is_exact
+
+
+def test_where_they_do_not_it_costs_nothing(project: Path) -> None:
+    settings = seeded(project, "print('val_loss:', 8 / budget)\n")
+    found = prepare(settings).baseline
+    assert (found.smokes, found.smoke_spread, found.varies) == ((), None, False)
+    assert found.charge == 3 + 0.25
+    assert found.plan(settings).smoke_slack == 0.0
+    assert found.is_exact
+
+
+def test_a_tie_of_runs_that_differ_otherwise_is_no_proof(project: Path) -> None:
+    script = (
+        "for epoch in range(budget):\n    print(f'epoch {epoch + 1}: loss {seed / (epoch + 1)}')\n"
+        "print('val_loss:', 8 / budget)\n"
+    )
+    settings = seeded(project, script)
+    found = prepare(settings).baseline
+    assert (found.spread, found.varies, found.is_exact) == (0.0, True, False)
+    assert found.smokes == (8.0, 8.0)
+    assert found.plan(settings).smoke_slack == 0.0
+    assert Budget(settings, found, 0.25).reserve == 2.0
+
+
+def test_a_smoke_run_that_fails_on_another_seed_is_said(project: Path) -> None:
+    script = (
+        "if budget == 1 and seed == 43: sys.exit('too short')\n"
+        "print('val_loss:', 8 / budget + seed)\n"
+    )
+    said: list[str] = []
+    found = prepare(seeded(project, script), said).baseline
+    assert found.smokes == (52.0,)
+    assert any(line.startswith("baseline smoke-2: no val_loss: ") for line in said)
 
 
 def test_it_is_not_run_twice(project: Path) -> None:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -84,7 +85,23 @@ def test_without_a_smoke_run_only_the_full_one_is_made() -> None:
     ],
 )
 def test_the_gate(child: float, parent: float | None, direction: Direction, passes: bool) -> None:
-    assert passes_gate(child, parent, direction) is passes
+    assert passes_gate(child, parent, Plan(SMOKE, FULL, 0.25, direction)) is passes
+
+
+@pytest.mark.parametrize("direction", list(Direction))
+@pytest.mark.parametrize(("worse", "passes"), [(0.0, True), (0.05, True), (0.07, False)])
+def test_the_gate_leaves_room_for_chance(direction: Direction, worse: float, passes: bool) -> None:
+    plan = Plan(SMOKE, FULL, 0.25, direction, smoke_slack=0.06)
+    child = 0.5 - direction.fitness(worse)
+    assert passes_gate(child, 0.5, plan) is passes
+
+
+def test_a_child_that_is_dropped_in_spite_of_chance_says_so() -> None:
+    asked = job()
+    asked = replace(asked, plan=replace(asked.plan, smoke_slack=0.06))
+    found = evaluate(asked, SLOT, Scripted(smoke=Measurement(0.4)))
+    assert found.status is Status.SMOKE_DROPPED
+    assert found.detail == "smoke 0.4 is worse than the parent's 0.5 by more than chance (0.06)"
 
 
 def test_a_doubtful_metric_is_held_back_as_suspect() -> None:

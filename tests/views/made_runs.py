@@ -19,6 +19,7 @@ from lae_controller.evaluators.baseline import Baseline
 from lae_controller.ledger import Ledger
 from lae_controller.parts import Core
 from lae_controller.program import (
+    Evaluation,
     Intervention,
     Measures,
     Reason,
@@ -30,6 +31,12 @@ from lae_controller.program import (
 from lae_controller.resume import archive_rows
 from lae_controller.sandbox.snapshot import survey, take
 from lae_controller.state import Asked, RunState, ask_event
+
+
+def took(charge: float, seconds: float) -> Evaluation:
+    """Return what a further run cost."""
+    return Evaluation(Status.EVALUATED, charge=charge, seconds=seconds)
+
 
 SETTINGS = """\
 metric: val_acc
@@ -191,7 +198,7 @@ class _Maker:
         known = self.state.repeats.get(best.child_id) or (best.metric,)
         run = self.truth[best.child_id] + self.rng.gauss(0, self.made.sigma)
         if len(known) < 3:
-            self.events.append(self.state.rerun(best.child_id, (*known, run), 1.0, 30.0))
+            self.events.append(self.state.rerun(best.child_id, (*known, run), took(1.0, 30.0)))
 
     def end(self) -> None:
         best = self.state.search.global_best()
@@ -199,7 +206,7 @@ class _Maker:
             for _ in range(self.made.claims):
                 mine = self.truth[best.child_id] + self.rng.gauss(0, self.made.sigma)
                 base = self.truth["g0-i0-a0"] + self.rng.gauss(0, self.made.sigma)
-                self.events.append(self.state.claim(best.child_id, (mine, base), 2.0, 3.0))
+                self.events.append(self.state.claim(best.child_id, (mine, base), took(2.0, 60.0)))
         if self.made.stop:
             self.add({"event": "stop", "reason": self.made.stop, "elapsed": self.elapsed + 60})
 

@@ -157,7 +157,7 @@ def best_text(summary: Summary) -> str | None:
     if runs > 1:
         spread = statistics.stdev(elite.runs)
         return f"{metric} ± {spread:.3g} over {runs} runs" if spread else f"{metric}, {runs} runs"
-    if summary.noise.is_real:
+    if summary.noise.sigma:
         return f"{metric} ± {summary.noise.sigma:.3g}, one run"
     return f"{metric}, one run"
 

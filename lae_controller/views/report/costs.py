@@ -52,6 +52,7 @@ def lines(history: History) -> list[Line]:
         ),
         Line("further runs of kept programs", history.further_runs, history.further),
         Line("runs on fresh seeds, for the claim", history.claim_runs, history.claims),
+        Line("runs of the held-out test", history.test_runs, history.tests),
     ]
     return [line for line in found if line.count is None or line.count]
 

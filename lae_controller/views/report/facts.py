@@ -157,7 +157,7 @@ def _all_failed(summary: Summary) -> list[str]:
 
 
 def _exact(summary: Summary) -> bool:
-    return summary.noise.sigma == 0.0 and summary.seeded
+    return summary.noise.sigma == 0.0 and summary.seeded and not summary.noise.varies
 
 
 def noise_sentences(summary: Summary, history: History) -> list[str]:
@@ -173,6 +173,11 @@ def noise_sentences(summary: Summary, history: History) -> list[str]:
             f"{alike}: one run of a program tells its metric."
             if summary.seeded
             else f"{alike}, but the project takes no seed, so its spread over seeds is not known."
+        ]
+    elif noise.sigma == 0.0:
+        found = [
+            "Repeated runs gave the same metric and differed otherwise: it is too coarse to show "
+            "its noise."
         ]
     else:
         found = [

@@ -11,7 +11,7 @@ from lae_controller.codec import decode
 from lae_controller.errors import ConfigError, LedgerError
 from lae_controller.ledger import Event
 from lae_controller.parts import Core
-from lae_controller.program import Cell, Direction, Record, Status
+from lae_controller.program import Cell, Direction, Record, Status, Usage, added
 from lae_controller.state import RunState
 
 
@@ -59,12 +59,22 @@ _all = attrgetter(*(entry.name for entry in fields(Cost)))  # astuple copies dee
 
 def cost_of(record: Record) -> Cost:
     """Return what one child took, its further runs before it was told included."""
-    usage = record.usage
+    return _cost(record.charge, record.seconds, added(record.usage, record.grading))
+
+
+def _cost_of_run(event: Mapping[str, Any]) -> Cost:
+    """Return what a further run took, by its event; older ledgers hold less of it."""
+    paid = event.get("grading")
+    usage = decode(Usage, paid) if paid is not None else None
+    return _cost(event.get("charge", 0.0), event.get("seconds", 0.0), usage)
+
+
+def _cost(charge: float, seconds: float, usage: Usage | None) -> Cost:
     if usage is None:
-        return Cost(record.charge, record.seconds)
+        return Cost(charge, seconds)
     return Cost(
-        record.charge,
-        record.seconds,
+        charge,
+        seconds,
         usage.calls,
         usage.input_tokens,
         usage.cache_read_tokens + usage.cache_write_tokens,
@@ -125,6 +135,7 @@ class History:
         baseline: what all runs of it took before the search.
         further: what further runs of told programs took, and how many they were.
         claims: the same of runs on fresh seeds.
+        tests: the same of the held-out test, which no budget of runs pays for.
         withdrawn: programs that failed in a further run and left the archive.
         begun: when the first child was asked for, as it was written down; empty if it was not.
         latest: the same of the last child asked for.
@@ -139,6 +150,8 @@ class History:
     further_runs: int = 0
     claims: Cost = Cost()
     claim_runs: int = 0
+    tests: Cost = Cost()
+    test_runs: int = 0
     withdrawn: list[str] = field(default_factory=list)
     migrations: int = 0
     concurrency: list[tuple[int, str]] = field(default_factory=list)
@@ -176,7 +189,7 @@ def read_history(core: Core) -> History:
             "makes it, from history.tsv and archive.tsv if these are what is left"
         )
     baseline = core.prepared.baseline
-    measured = Cost(baseline.charge, baseline.seconds)
+    measured = _cost(baseline.charge, baseline.seconds, baseline.grading)
     history = History(core.state, baseline=measured)
     reader = _Reader(history, core.settings.direction)
     for number, event in enumerate(events, start=1):
@@ -209,10 +222,14 @@ class _Reader:
         elif kind == "rerun":
             self._further(event)
         elif kind == "claim":
-            cost = Cost(event["charge"], event.get("seconds", 0.0))  # older ledgers hold none
+            cost = _cost_of_run(event)
             history.claims += cost
             history.claim_runs += 2
             history.spent += cost
+        elif kind == "test":
+            history.tests += _cost_of_run(event)
+            history.test_runs += 1
+            history.spent += _cost_of_run(event)
         elif kind == "migrate":
             history.migrations += 1
         elif kind == "concurrency":
@@ -237,7 +254,7 @@ class _Reader:
         return self.history.children[-1].number if self.history.children else 0
 
     def _further(self, event: Event) -> None:
-        cost = Cost(event["charge"], event["seconds"])
+        cost = _cost_of_run(event)
         self.history.further += cost
         self.history.further_runs += 1
         self.history.spent += cost
