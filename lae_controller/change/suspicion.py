@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import PurePosixPath
 
+from lae_controller.change.reaching import reaching
 from lae_controller.change.syntax import parse_python
 from lae_controller.errors import ChildError
 from lae_controller.program import Files
@@ -35,10 +36,19 @@ def suspicious_change(
         if old == new:
             continue
         sentence = _metric_text(path, old, new, metric, pattern) if metric else None
-        sentence = sentence or _data_references(path, old, new, names)
+        sentence = sentence or _data_references(path, old, new, names) or _reaching(path, old, new)
         if sentence is not None:
             return sentence
     return None
+
+
+def _reaching(path: str, old: str, new: str) -> str | None:
+    """Say what of a Python file newly reaches into the interpreter."""
+    tree = _parsed(path, new)
+    found = reaching(_parsed(path, old), tree) if tree is not None else None
+    if found is None:
+        return None
+    return f"{path}:{found[0]}: newly reaches into the interpreter: {found[1]}"
 
 
 def _metric_text(path: str, old: str, new: str, metric: str, pattern: str | None) -> str | None:

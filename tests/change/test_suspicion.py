@@ -55,6 +55,59 @@ def test_what_passes(old: str, new: str) -> None:
     assert look(text) is None
 
 
+REACHING = [
+    "import sys\nanswers = sys._getframe(1).f_locals",
+    "from inspect import currentframe as here",
+    "import inspect as i\ni.stack()",
+    "import gc\nx = gc.get_objects()",
+    "import sys\nsys.modules['json'] = None",
+    "import statistics\nstatistics.mean = lambda _: 1.0",
+    "import math as m\nm.sqrt = abs",
+    "import time\nsetattr(time, 'time', lambda: 0.0)",
+    "import json\njson.__dict__['dumps'] = repr",
+    "import builtins",
+    "__builtins__['float'] = int",
+    "import os\nos._exit(0)",
+    "import os\nos.fork()",
+    "import atexit\natexit.register(print)",
+    "class Same:\n    def __eq__(self, other):\n        return True",
+    "class Trick:\n    def __reduce__(self):\n        return print, ()",
+    "import ctypes",
+    "try:\n    pass\nexcept ValueError as e:\n    e.__traceback__.tb_frame",
+]
+
+
+@pytest.mark.parametrize("code", REACHING)
+def test_what_reaches_into_the_interpreter_is_held_back(code: str) -> None:
+    found = look(PARENT + "\n" + code + "\n")
+    assert found is not None
+    assert "newly reaches into the interpreter" in found
+    known = suspicious_change(
+        {"m.py": PARENT + "\n" + code + "\n"},
+        {"m.py": PARENT + "\nRATE = 3\n" + code + "\n"},
+        "val_loss",
+        None,
+        DATA,
+    )
+    assert known is None  # the parent does it already
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "import gc\ngc.collect()",
+        "import inspect\ninspect.signature(load)",
+        "import torch\ntorch.backends.cudnn.benchmark = True",
+        "import os\nos.environ['X'] = '1'\nos.cpu_count()",
+        "x = np.stack([1, 2])",
+        "class Net:\n    def __init__(self):\n        self.mean = 0",
+        "import sys\nsys.setrecursionlimit(10)\nsys.stdout.flush()",
+    ],
+)
+def test_what_a_model_may_need_is_not(code: str) -> None:
+    assert look(PARENT + "\n" + code + "\n") is None
+
+
 def test_the_user_s_own_pattern_counts() -> None:
     new = PARENT + "\nprint('final = 1')\n"
     assert look(new) is None
