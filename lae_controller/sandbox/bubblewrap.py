@@ -22,7 +22,7 @@ from pathlib import Path
 
 from lae_controller.errors import PrerequisiteError
 from lae_controller.sandbox import landlock
-from lae_controller.sandbox.home import Home
+from lae_controller.sandbox.home import Home, is_below
 from lae_controller.sandbox.snapshot import Entry
 from lae_controller.sandbox.view import Mount, View, Wrapped
 
@@ -316,14 +316,14 @@ def _mask(path: Path) -> Layer:
 def _seen(roots: Iterable[Layer], path: Path) -> Path:
     """Translate a place in a run copy to where the run sees it."""
     for root in roots:
-        if root.source is not None and path.is_relative_to(root.source):
+        if root.source is not None and is_below(path, root.source):
             return root.at / path.relative_to(root.source)
     return path
 
 
 def _over(path: Path, placed: Iterable[Layer]) -> Layer | None:
     """Return the layer that decides what is seen at ``path``; None if the machine does."""
-    above = [layer for layer in placed if path.is_relative_to(layer.at)]
+    above = [layer for layer in placed if is_below(path, layer.at)]
     return max(above, key=_depth, default=None)
 
 
@@ -360,5 +360,5 @@ def _shadows(mounts: Iterable[Layer], placed: list[Layer]) -> Iterator[Layer]:
     for mount in mounts:
         source = mount.source or mount.at
         for layer in placed:
-            if layer is not mount and layer.how != "overlay" and layer.at.is_relative_to(source):
+            if layer is not mount and layer.how != "overlay" and is_below(layer.at, source):
                 yield replace(layer, at=mount.at / layer.at.relative_to(source))

@@ -15,7 +15,7 @@ from lae_controller.program import Reason
 from lae_controller.sandbox.aliases import other_paths
 from lae_controller.sandbox.bubblewrap import make_nodes, mount_points
 from lae_controller.sandbox.command import TrainingCommand
-from lae_controller.sandbox.home import survey_home
+from lae_controller.sandbox.home import recent_home
 from lae_controller.sandbox.proof import Verdict, read_record, recorder_env, verdict
 from lae_controller.sandbox.snapshot import Entry
 from lae_controller.sandbox.tiers import wrap
@@ -85,7 +85,7 @@ class Isolation:
             network=self.network,
             nodes=nodes,
         )
-        home = survey_home({**os.environ, **command.env})
+        home = recent_home({**os.environ, **command.env})
         wrapped = wrap(self.tier, view, command.argv, home)
         env = {**command.env, **wrapped.env}
         env |= recorder_env(

@@ -168,8 +168,11 @@ def wait_for_warden(folder: Path, patience: float = 20.0) -> None:
     Raises:
         PrerequisiteError: if it does not end.
     """
+    lock = lock_beside(folder)
+    if not lock.exists():
+        return  # no warden ever worked there: it makes the lock as it begins
     try:
-        with FileLock(str(lock_beside(folder)), timeout=patience):
+        with FileLock(str(lock), timeout=patience):
             pass
     except Timeout:
         raise PrerequisiteError(
