@@ -36,6 +36,7 @@ from lae_controller.sandbox.programs import build, check_bounds, read_program
 from lae_controller.sandbox.snapshot import Entry
 from lae_controller.state import Asked, RunState
 from lae_controller.task import Failure, Inspiration, Mutation, MutatorFailure, Task
+from lae_controller.trash import Trash
 
 _CACHED_PROGRAMS = 256
 _MUTATOR_TRIES = 3
@@ -239,10 +240,10 @@ class Children:
         """Return the settings of the Mutator that is asked for a child, its model among them."""
         return self._settings.mutator
 
-    def forget(self, child_id: str) -> None:
-        """Remove what was only needed until a child was told."""
+    def forget(self, child_id: str, trash: Trash) -> None:
+        """Throw away what was only needed until a child was told."""
         folder = self.folder(child_id)
-        remove_tree(folder)
+        trash.throw(folder)
         lock_beside(folder).unlink(missing_ok=True)
 
     def written_change(self, asked: Asked) -> str:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
-from lae_controller.errors import PrerequisiteError
+from lae_controller.errors import ChildError, PrerequisiteError
 from lae_controller.evaluators.cascade import Job
 from lae_controller.executors import Executor
 from lae_controller.files import remove_tree
-from lae_controller.program import Evaluation, Reason
+from lae_controller.program import Evaluation, Reason, Status
 from lae_controller.state import Asked
 from lae_controller.task import Mutation
 
@@ -156,3 +156,8 @@ def held_back(pending: Pending, evaluation: Evaluation) -> Evaluation:
         return evaluation
     told = [pending.suspect, evaluation.detail] if evaluation.detail else [pending.suspect]
     return replace(evaluation, reason=Reason.SUSPECT, detail="; ".join(told))
+
+
+def never_ran(error: ChildError) -> Evaluation:
+    """Return the evaluation of a child that failed before any run."""
+    return Evaluation(status=Status.CRASH, reason=error.reason, detail=error.detail)

@@ -341,4 +341,4 @@ class Controller:
         """End everything that runs; what was finished stays, what was not is run again."""
         self.executor.close()
         self._mutators.shutdown(wait=True, cancel_futures=True)
-        self.steps.children.close()
+        self.steps.close()

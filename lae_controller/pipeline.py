@@ -96,7 +96,7 @@ class Pipeline:
         self._later: list[tuple[float, Try]] = []
         self._ready: deque[Pending] = deque()
         self._repeated: deque[tuple[Pending, Evaluation]] = deque()
-        self._finished: deque[tuple[Asked, Result]] = deque()
+        self._finished: deque[tuple[Asked, Future[Result]]] = deque()
         self.claimed: dict[str, str] = {}
         self.purse = Purse(steps.settings, steps.state)
         self.flight = InFlight(executor, steps.job)
@@ -173,12 +173,14 @@ class Pipeline:
                     self._evaluated(pending, self._steps.believed(pending, evaluation))
         elif not self._finished:
             self._wait_for_proposals()
-        while self._finished:
-            yield self._finished.popleft()
+        while self._finished and (self._finished[0][1].done() or not self.flight):
+            asked, written = self._finished.popleft()
+            yield asked, written.result()
 
     def _under_way(self) -> UnderWay:
         running = self._executor.running()
-        return UnderWay(running, self.proposing, self.ready, self._steps.elapsed())
+        waiting = self.ready + max(0, len(self.flight) - len(running))
+        return UnderWay(running, self.proposing, waiting, self._steps.elapsed())
 
     # -- mutate ------------------------------------------------------------------------------
 
@@ -202,8 +204,8 @@ class Pipeline:
         return futures[:1] if self._in_order else futures
 
     def _tick(self) -> float:
-        """Return how long to wait for an evaluation: shorter while a proposal may come in."""
-        return 0.02 if self._proposing else _TICK_S
+        """Return how long to wait for an evaluation: shorter while something else may come in."""
+        return 0.02 if self._proposing or self._finished else _TICK_S
 
     def _freeze_proposed(self) -> None:
         now = time.monotonic()
@@ -275,7 +277,12 @@ class Pipeline:
     # -- evaluate ----------------------------------------------------------------------------
 
     def _submit(self, slots: int) -> None:
-        while self._ready and len(self.flight) < slots and not self.flight.exclusive:
+        """Hand children to the executor: as many as run at a time, and a few more to follow.
+
+        A slot that falls free then takes the next by itself, whatever this thread does meanwhile.
+        """
+        most = slots + (slots // 2 if slots == self._executor.capacity() else 0)
+        while self._ready and len(self.flight) < most and not self.flight.exclusive:
             self.flight.submit(self._ready.popleft())
 
     def _evaluated(self, pending: Pending, evaluation: Evaluation) -> None:

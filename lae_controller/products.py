@@ -6,19 +6,22 @@ import os
 from collections.abc import Iterable
 from pathlib import Path
 
-from lae_controller.files import make_folder, remove_tree
+from lae_controller.files import make_folder
 from lae_controller.search import Search
+from lae_controller.trash import Trash
 
 
 class Products:
     """Keeps the outputs of some children below ``outputs/<id>/`` and removes all others.
 
     Args:
+        trash: takes what does not stay.
         keep: ``none``, ``elites`` or ``all``. The current global best's always stay.
     """
 
-    def __init__(self, lae_dir: Path, keep: str) -> None:
+    def __init__(self, lae_dir: Path, keep: str, trash: Trash) -> None:
         self._lae = lae_dir
+        self._trash = trash
         self._keep = keep
 
     def settle(self, child_id: str, search: Search, num_islands: int) -> None:
@@ -27,12 +30,12 @@ class Products:
         runs = self._lae / "runs" / child_id
         if self._keep == "all" or child_id in wanted:
             self._save(child_id, runs)
-        remove_tree(runs)
+        self._trash.throw(runs)
         if self._keep == "all":
             return
         for folder in self._saved():
             if folder.name not in wanted:
-                remove_tree(folder)
+                self._trash.throw(folder)
 
     def _wanted(self, search: Search, num_islands: int) -> set[str]:
         best = search.global_best()

@@ -85,11 +85,12 @@ def to_json(result: Result) -> dict[str, Any]:
     }
 
 
-def write(lae_dir: Path, result: Result) -> None:
-    """Check a result against its schema and write it durably, after its change."""
+def write(lae_dir: Path, result: Result) -> Result:
+    """Check a result against its schema, write it durably, after its change, and return it."""
     path = path_of(lae_dir, result.child_id)
     sync_file(path.with_suffix(".diff"))
     write_to(path, result)
+    return result
 
 
 def write_to(path: Path, result: Result) -> None:

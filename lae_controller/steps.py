@@ -8,6 +8,7 @@ from __future__ import annotations
 import time
 from collections import ChainMap
 from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 
@@ -18,7 +19,7 @@ from lae_controller.evaluators.baseline import BASELINE_ID
 from lae_controller.evaluators.cascade import Job, Plan
 from lae_controller.evaluators.early_stop import EarlyStop, early_stop_for
 from lae_controller.evaluators.heldout import TEST_STAGE, held_out_stage
-from lae_controller.inflight import Pending, Repeat, held_back
+from lae_controller.inflight import Pending, Repeat, held_back, never_ran
 from lae_controller.niches import PARAMS_ASSUMED, complexity, diversity
 from lae_controller.parts import Core
 from lae_controller.products import Products
@@ -41,6 +42,7 @@ from lae_controller.sandbox.proof import looks_shadowed
 from lae_controller.search.elites import elite_of
 from lae_controller.state import Asked, Lease, ask_event
 from lae_controller.task import Mutation
+from lae_controller.trash import Trash
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +58,7 @@ class Unfit:
 
 
 _FIRST_CUT_GEN = 2
+_WRITERS = 4  # the disk makes durable at once what is waited for side by side
 PROPOSED_NOTHING = Mutation("", "-", Intervention.OTHER, "-")
 
 
@@ -75,7 +78,15 @@ class Steps:
         self._earlier = max(self.state.elapsed, self.baseline.seconds)
         self._began = time.monotonic()
         self._rule: tuple[int, EarlyStop | None] | None = None
-        self._products = Products(self.settings.lae_dir, self.settings.keep)
+        self._trash = Trash(self.settings.lae_dir / "trash")
+        self._products = Products(self.settings.lae_dir, self.settings.keep, self._trash)
+        self._writers = ThreadPoolExecutor(_WRITERS, thread_name_prefix="lae-results")
+
+    def close(self) -> None:
+        """End what goes on in the background."""
+        self._writers.shutdown(wait=True)
+        self._trash.close()
+        self.children.close()
 
     def elapsed(self) -> float:
         """Return the active seconds of the run, over all sessions."""
@@ -262,8 +273,8 @@ class Steps:
         digest: str | None,
         evaluation: Evaluation,
         chance: str = "",
-    ) -> Result:
-        """Make a child's result durable; from here on it cannot be lost."""
+    ) -> Future[Result]:
+        """Begin to make a child's result durable; once that is done it cannot be lost."""
         if mutation.repaired:
             artifacts = evaluation.artifacts
             note = f"repaired: {'; '.join(mutation.repaired)}"
@@ -282,8 +293,7 @@ class Steps:
             promise=mutation.promise,
             chance=chance,
         )
-        results.write(self.settings.lae_dir, result)
-        return result
+        return self._writers.submit(results.write, self.settings.lae_dir, result)
 
     def on_disk(self, wanted: Iterable[Asked]) -> dict[str, Result]:
         """Return, by id, what was finished and not told before a crash, or by another process."""
@@ -319,7 +329,7 @@ class Steps:
         self.ledger.append([event], durable=False)
         self.ledger.append_history(self.state.rows[-1:])
         self.write_archive()
-        self.children.forget(asked.child_id)
+        self.children.forget(asked.child_id, self._trash)
         islands = self.settings.evolution.num_islands
         self._products.settle(asked.child_id, self.state.search, islands)
         return placement
@@ -411,8 +421,3 @@ class Steps:
             (evolution.seed, evolution.diversity_reference_size),
         )
         return Measures(value, unit, distance), assumed
-
-
-def never_ran(error: ChildError) -> Evaluation:
-    """Return the evaluation of a child that failed before any run."""
-    return Evaluation(status=Status.CRASH, reason=error.reason, detail=error.detail)

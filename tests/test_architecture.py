@@ -33,6 +33,7 @@ LAYERS = {
     "replies": 1,
     "machine": 1,
     "lock": 1,
+    "trash": 1,
     "ledger": 1,
     "sandbox": 1,
     "search": 2,

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import io
 import re
+import stat
 import tokenize
 from pathlib import Path, PurePath
 
@@ -73,9 +74,24 @@ def write_source(path: Path, text: str) -> None:
     data = encode_source(path, text)
     make_folder(path.parent)
     try:
-        path.write_bytes(data)
+        _write_anew(path, data)
     except OSError as exc:
         raise cannot_write(path, exc) from exc
+
+
+def _write_anew(path: Path, data: bytes) -> None:
+    """Replace a file's content, not its mode.
+
+    A file that is cut to nothing and written again is waited for by some file systems until it is
+    on the disk; a new one in its place is not.
+    """
+    mode = None
+    if path.exists() and not path.is_symlink():
+        mode = stat.S_IMODE(path.stat().st_mode)
+        path.unlink()
+    path.write_bytes(data)
+    if mode is not None:
+        path.chmod(mode)
 
 
 def encode_source(path: str | PurePath, text: str) -> bytes:

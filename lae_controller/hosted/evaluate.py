@@ -220,7 +220,7 @@ def _carry_out(view: Core, asked: Asked, lifelines: Lifelines) -> Result:
         return pending
     believed = steps.believed(pending, in_slot(view, steps, pending, lifelines))
     whole = _with_earlier(view.children.folder(asked.child_id), believed)
-    return steps.finish(asked, mutation, pending.digest, whole, pending.chance)
+    return steps.finish(asked, mutation, pending.digest, whole, pending.chance).result()
 
 
 def in_slot(view: Core, steps: Steps, pending: Pending, lifelines: Lifelines) -> Evaluation:
@@ -261,7 +261,7 @@ def _freeze(steps: Steps, asked: Asked, mutation: Mutation) -> Pending | Result:
             write_json(note, {"digest": frozen.digest})
             return frozen
     whole = _with_earlier(steps.children.folder(asked.child_id), frozen.evaluation)
-    return steps.finish(asked, mutation, frozen.digest, whole)
+    return steps.finish(asked, mutation, frozen.digest, whole).result()
 
 
 def _claimed(steps: Steps, asked: Asked) -> dict[str, str]:

@@ -25,9 +25,12 @@ def build(snapshot: Snapshot, base: Path, directory: Path, files: Files | None =
     """
     remove_tree(directory)
     make_folder(directory)
+    made = {directory}
     for entry in snapshot.entries:
         place = directory / entry.path
-        make_folder(place.parent)
+        if place.parent not in made:
+            make_folder(place.parent)
+            made.add(place.parent)
         if entry.kind == "copy":
             copy_file(base / entry.path, place)
         else:

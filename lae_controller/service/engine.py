@@ -137,7 +137,7 @@ class Engine:
             search.observe(search.steps.state)
         finally:
             self._lifelines.end_all()
-            search.steps.children.close()
+            search.steps.close()
 
     def _turn(self, search: Search) -> None:
         """Ask for what there is room for, tell what came in, or wait for either."""

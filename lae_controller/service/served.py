@@ -17,7 +17,7 @@ from lae_controller.errors import ChildError
 from lae_controller.evaluators import Interrupted
 from lae_controller.evaluators.baseline import Prepared
 from lae_controller.evaluators.cascade import Job
-from lae_controller.inflight import Pending
+from lae_controller.inflight import Pending, never_ran
 from lae_controller.parts import Core
 from lae_controller.pipeline import Pipeline, Try
 from lae_controller.program import Evaluation, Reason, is_baseline, rng_for
@@ -29,7 +29,7 @@ from lae_controller.service.experiment import Experiment, generating
 from lae_controller.service.limits import PROGRAM_DESCRIPTION as DESCRIPTION
 from lae_controller.service.states import ProgramState
 from lae_controller.state import Asked, RunState
-from lae_controller.steps import Steps, Unfit, never_ran
+from lae_controller.steps import Steps, Unfit
 from lae_controller.task import Failure, Mutation, MutatorFailure, Task
 
 
