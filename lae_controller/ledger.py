@@ -142,7 +142,6 @@ class Ledger:
         self.archive = folder / "archive.tsv"
         self._say = say
         self._unsynced: set[Path] = set()
-        self._archive_shown = b""
 
     # -- journal -----------------------------------------------------------------------------
 
@@ -224,11 +223,8 @@ class Ledger:
 
     def write_archive(self, rows: Iterable[ArchiveRow]) -> None:
         """Replace ``archive.tsv``."""
-        raw = _table(ARCHIVE_HEADER, rows)
-        if raw != self._archive_shown:
-            write_atomic(self.archive, raw, durable=False)
-            self._note(self.archive, durable=False)
-            self._archive_shown = raw
+        write_atomic(self.archive, _table(ARCHIVE_HEADER, rows), durable=False)
+        self._note(self.archive, durable=False)
 
     def read_history(self, *, mend: bool) -> list[HistoryRow] | None:
         """Return the rows of ``history.tsv``; None if it is missing or was emptied.
@@ -332,8 +328,11 @@ def _damaged(path: Path, line: int, found: str, expected: str) -> str:
 
 
 def _line(fields: Sequence[str]) -> str:
-    clean = [" ".join(field.split()) if set(field) & set("\t\n\r") else field for field in fields]
-    return "\t".join(clean) + "\n"
+    line = "\t".join(fields)
+    if line.count("\t") >= len(fields) or "\n" in line or "\r" in line:
+        unclean = set("\t\n\r")
+        line = "\t".join(" ".join(it.split()) if unclean & set(it) else it for it in fields)
+    return line + "\n"
 
 
 def _table(header: Sequence[str], rows: Iterable[HistoryRow | ArchiveRow]) -> bytes:

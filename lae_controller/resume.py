@@ -21,6 +21,7 @@ from lae_controller.ledger import (
 )
 from lae_controller.noise import mean_of
 from lae_controller.program import (
+    Cell,
     Elite,
     Intervention,
     Measures,
@@ -112,6 +113,23 @@ def archive_rows(search: Search, num_islands: int) -> list[ArchiveRow]:
         for island in range(num_islands)
         for cell, elite in search.elites(island)
     ]
+
+
+class ArchiveView:
+    """Keeps ``archive.tsv`` as the archives are; most children change nothing there."""
+
+    def __init__(self, ledger: Ledger, num_islands: int) -> None:
+        self._ledger = ledger
+        self._islands = num_islands
+        self._shown: list[tuple[int, Cell | None, Elite]] | None = None
+
+    def show(self, search: Search) -> None:
+        """Write the current elites, unless they are those that were written last."""
+        islands = range(self._islands)
+        held = [(island, *found) for island in islands for found in search.elites(island)]
+        if held != self._shown:
+            self._ledger.write_archive(archive_rows(search, self._islands))
+            self._shown = held
 
 
 # -- a run without a journal ---------------------------------------------------------------------

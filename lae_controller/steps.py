@@ -37,7 +37,7 @@ from lae_controller.program import (
     parse_child_id,
 )
 from lae_controller.results import Result
-from lae_controller.resume import archive_rows
+from lae_controller.resume import ArchiveView
 from lae_controller.sandbox.proof import looks_shadowed
 from lae_controller.search.elites import elite_of
 from lae_controller.state import Asked, Lease, ask_event
@@ -78,6 +78,7 @@ class Steps:
         self._earlier = max(self.state.elapsed, self.baseline.seconds)
         self._began = time.monotonic()
         self._rule: tuple[int, EarlyStop | None] | None = None
+        self._archive = ArchiveView(self.ledger, self.settings.evolution.num_islands)
         self._trash = Trash(self.settings.lae_dir / "trash")
         self._products = Products(self.settings.lae_dir, self.settings.keep, self._trash)
         self._writers = ThreadPoolExecutor(_WRITERS, thread_name_prefix="lae-results")
@@ -359,8 +360,7 @@ class Steps:
 
     def write_archive(self) -> None:
         """Show the archives as they stand."""
-        islands = self.settings.evolution.num_islands
-        self.ledger.write_archive(archive_rows(self.state.search, islands))
+        self._archive.show(self.state.search)
 
     def _record(self, asked: Asked, result: Result) -> Record:
         gen, island, _ = parse_child_id(asked.child_id)
