@@ -12,6 +12,9 @@ from lae_controller.search.elites import RankKey
 Group = tuple[int, float | None]
 """(visits, rating): among nodes that share both, the exploration term is the same."""
 
+_NONE: tuple[float, RankKey, str] = (math.inf, (math.inf, (0, 0, 0)), "")
+"""Worse than any node."""
+
 
 @dataclass(slots=True)
 class Node:
@@ -50,6 +53,7 @@ class Tree:
         self._nodes: dict[str, Node] = {}
         self._order: list[RankKey] = []
         self._groups: dict[Group, list[tuple[RankKey, str]]] = {}
+        self._levels: dict[float | None, list[int]] = {}
         self._visits = 0
         self._rated = 0
         self._sum = 0.0
@@ -65,16 +69,15 @@ class Tree:
             self._sum += node.rating
         self._nodes[child_id] = node
         insort(self._order, key)
-        insort(self._groups.setdefault((0, node.rating), []), (key, child_id))
+        self._into_group(node)
 
     def revise(self, child_id: str, key: RankKey) -> None:
         """Give a node another place among the others."""
         node = self._nodes[child_id]
-        group = self._groups[node.visits, node.rating]
-        del group[bisect_left(group, (node.key, child_id))]
+        self._out_of_group(node)
         del self._order[bisect_left(self._order, node.key)]
         node.key = key
-        insort(group, (key, child_id))
+        self._into_group(node)
         insort(self._order, key)
 
     def withdraw(self, child_id: str) -> None:
@@ -83,10 +86,7 @@ class Tree:
         if node.rating is not None:
             self._rated -= 1
             self._sum -= node.rating
-        group = self._groups[node.visits, node.rating]
-        del group[bisect_left(group, (node.key, child_id))]
-        if not group:
-            del self._groups[node.visits, node.rating]
+        self._out_of_group(node)
         del self._order[bisect_left(self._order, node.key)]
 
     def visit(self, child_id: str) -> None:
@@ -95,12 +95,26 @@ class Tree:
         node = self._nodes.get(child_id)
         if node is None:
             return
-        group = self._groups[node.visits, node.rating]
-        del group[bisect_left(group, (node.key, child_id))]
-        if not group:
-            del self._groups[node.visits, node.rating]
+        self._out_of_group(node)
         node.visits += 1
-        insort(self._groups.setdefault((node.visits, node.rating), []), (node.key, child_id))
+        self._into_group(node)
+
+    def _into_group(self, node: Node) -> None:
+        group = self._groups.setdefault((node.visits, node.rating), [])
+        if not group:
+            insort(self._levels.setdefault(node.rating, []), node.visits)
+        insort(group, (node.key, node.child_id))
+
+    def _out_of_group(self, node: Node) -> None:
+        group = self._groups[node.visits, node.rating]
+        del group[bisect_left(group, (node.key, node.child_id))]
+        if group:
+            return
+        del self._groups[node.visits, node.rating]
+        levels = self._levels[node.rating]
+        del levels[bisect_left(levels, node.visits)]
+        if not levels:
+            del self._levels[node.rating]
 
     def best(self, in_flight: Mapping[str, int]) -> str:
         """Return the node with the highest score, ties by rank.
@@ -115,27 +129,43 @@ class Tree:
             raise ValueError("no program was placed yet; expected the baseline to be told first")
         total = self._visits + sum(in_flight.values())
         weight = self._c_puct * math.sqrt(total) / len(self._nodes)
-        ratings = {rating for _, rating in self._groups}
-        explore = {rating: weight * self._prior(rating) for rating in ratings}
         step = 1 / max(1, len(self._order) - 1)
-        return min(
-            (bisect_left(self._order, key) * step - explore[rating] / (1 + visits), key, child_id)
-            for key, child_id, visits, rating in self._candidates(in_flight)
-        )[2]
 
-    def _candidates(
-        self, in_flight: Mapping[str, int]
-    ) -> Iterator[tuple[RankKey, str, int, float | None]]:
-        """Yield every node under expansion, and of all others the best of each group."""
+        def score(key: RankKey, explore: float) -> float:
+            return bisect_left(self._order, key) * step - explore
+
+        best = min(
+            (
+                (score(node.key, self._explore(weight, node, count)), node.key, node.child_id)
+                for node, count in self._under_expansion(in_flight)
+            ),
+            default=_NONE,
+        )
+        for rating, levels in self._levels.items():
+            most = weight * self._prior(rating)
+            above = _NONE[1]
+            for visits in levels:
+                explore = most / (1 + visits)
+                if -explore > best[0]:
+                    break  # not even the best by rank would do, and more visits explore less
+                first = self._first((visits, rating), in_flight)
+                if first is not None and first[0] < above:  # else it is worse in both
+                    above = first[0]
+                    best = min(best, (score(above, explore), *first))
+        return best[2]
+
+    def _under_expansion(self, in_flight: Mapping[str, int]) -> Iterator[tuple[Node, int]]:
         for child_id, count in in_flight.items():
             node = self._nodes.get(child_id)
             if node is not None:
-                yield node.key, child_id, node.visits + count, node.rating
-        for (visits, rating), group in self._groups.items():
-            for key, child_id in group:
-                if child_id not in in_flight:
-                    yield key, child_id, visits, rating
-                    break
+                yield node, count
+
+    def _explore(self, weight: float, node: Node, count: int) -> float:
+        return weight * self._prior(node.rating) / (1 + node.visits + count)
+
+    def _first(self, group: Group, in_flight: Mapping[str, int]) -> tuple[RankKey, str] | None:
+        """Return the best node of a group that is not under expansion; None if all are."""
+        return next((node for node in self._groups[group] if node[1] not in in_flight), None)
 
     def _prior(self, rating: float | None) -> float:
         if rating is None or not self._rated:
