@@ -62,7 +62,8 @@ def main() -> None:
                 flush=True,
             )
         if size < 100_000:
-            took, distance = seconds(unrelated, [text] * REFERENCES, options.tries)
+            others = [changed(text, 0.05, rng) for _ in range(REFERENCES)]
+            took, distance = seconds(unrelated, others, options.tries)
             print(
                 f"{size // 1000:>4} kB, unrelated: distance {distance:.4f}, {took * 1e3:.1f} ms",
                 flush=True,

@@ -5,12 +5,17 @@
 
 quality   best f after 500 evaluations in 8 slots, with the same one-number changes (lower is
           better; the start is 270). lae: its search in process, as in ``selection.py``.
-busy      what share of 8 slots trains, of all the time between the first run and the last, when a
-          training run sleeps (0.5 s, ``--sleep``) and the model answers at once, or after 2 s. A
-          child of lae takes about 0.2 s of a processor (its own processes, its sandbox), with a
-          model 0.35 s, which bounds the children per second of a small machine.
-growth    children per second, early and late in a run whose evaluations take no time; memory,
-          disk for each child, and seconds to take the run up again.
+busy      what share of 8 slots works, of all the time between the first run and the last, when a
+          training run sleeps (``--sleep`` seconds) and there is no model, one that answers at once,
+          or one that takes ``--latency`` seconds. *Asleep* counts the sleep alone. *Running* counts
+          the command of a slot from its start to its end, by the warden's clock: for lae also the
+          making of the sandbox and the start of Python; for the peer, which starts neither, it is
+          the same as asleep.
+growth    children per second, early and late in a run whose evaluations take no time; memory;
+          disk and files for each child, without the copies of the harness that each of lae's
+          programs holds; and seconds to take the run up again.
+cost      processor seconds of a child of lae, of all its processes together, by the difference of a
+          long and a short run; needs the right to make a cgroup (version 1, ``cpuacct``).
 
 Without ``--openevolve`` the rows of lae alone are measured. Both tools run with their defaults but
 for what is said here; every run of lae is sandboxed, the peer evaluates in its own processes.
@@ -88,6 +93,8 @@ llm:
 evaluator: {{timeout: 60, parallel_evaluations: {slots}, cascade_evaluation: false}}
 """
 
+HARNESS = ("train.py", "loop.run.yaml")
+CPUACCT = Path("/sys/fs/cgroup/cpuacct")
 Spans = list[tuple[float, float]]
 
 
@@ -100,27 +107,36 @@ class Ran:
         seconds: wall-clock of the whole command.
         rss: bytes of its largest process.
         spans: begin and end of each evaluation, by their ends.
+        running: seconds in which commands ran, over all slots; 0 if they are the spans.
     """
 
     folder: Path
     seconds: float
     rss: int
     spans: Spans
+    running: float = 0.0
 
     @property
-    def busy(self) -> float:
-        """Share of the slots that trained, from the first begin to the last end."""
-        begin, end = min(b for b, _ in self.spans), max(e for _, e in self.spans)
-        return sum(e - b for b, e in self.spans) / (SLOTS * (end - begin))
+    def slot_seconds(self) -> float:
+        """Seconds of all slots from the first begin to the last end."""
+        return SLOTS * (max(e for _, e in self.spans) - min(b for b, _ in self.spans))
+
+    @property
+    def busy(self) -> tuple[float, float]:
+        """Share of the slots that was asleep, and in which a command ran."""
+        asleep = sum(e - b for b, e in self.spans) / self.slot_seconds
+        return asleep, self.running / self.slot_seconds if self.running else asleep
 
     def rate(self, first: int, last: int) -> float:
         """Return children per second between the ``first`` and the ``last`` evaluation."""
         return (last - first) / (self.spans[last - 1][1] - self.spans[first - 1][1])
 
-    def disk(self, below: str) -> float:
-        """Return bytes on disk for each evaluation."""
-        files = [path.lstat() for path in (self.folder / below).rglob("*") if path.is_file()]
-        return sum(512 * it.st_blocks for it in files) / len(self.spans)
+    def disk(self, below: str) -> tuple[float, float]:
+        """Return bytes on disk, and files, for each evaluation; folders count as bytes."""
+        found = [path for path in (self.folder / below).rglob("*") if path.name not in HARNESS]
+        size = sum(512 * path.lstat().st_blocks for path in found)
+        files = sum(path.is_file() for path in found)
+        return size / len(self.spans), files / len(self.spans)
 
 
 def command(words: Sequence[str], env: Mapping[str, str], cwd: Path) -> tuple[float, int]:
@@ -130,7 +146,7 @@ def command(words: Sequence[str], env: Mapping[str, str], cwd: Path) -> tuple[fl
         SystemExit: if it failed, with what it said.
     """
     began = time.perf_counter()
-    log = cwd / "said.log"
+    log = cwd.with_name(f"{cwd.name}.log")  # beside the project, or it would belong to it
     with log.open("wb") as stream:
         process = subprocess.Popen(
             words, cwd=cwd, env={**os.environ, **env}, stdout=stream, stderr=stream
@@ -158,20 +174,22 @@ def ours(total: int, sleep: float, latency: float | None) -> Ran:
     seconds, rss = command(_lae(folder), env, folder)
     if server is not None:
         server.shutdown()
-    return Ran(folder, seconds, rss, _spans_of_ours(folder))
+    return Ran(folder, seconds, rss, *_spans_of_ours(folder))
 
 
 def _lae(folder: Path) -> list[str]:
     return [sys.executable, "-m", "lae_controller", "run", str(folder), "--yes"]
 
 
-def _spans_of_ours(folder: Path) -> Spans:
-    spans = []
+def _spans_of_ours(folder: Path) -> tuple[Spans, float]:
+    spans, running = [], 0.0
     for path in (folder / "sandbox/lae/results").glob("*.json"):
         if not path.name.startswith("g0-"):
-            log = json.loads(path.read_bytes())["artifacts"]["log_tail"]
-            spans += re.findall(r"^ran (\S+) (\S+)$", log, re.MULTILINE)
-    return sorted(((float(b), float(e)) for b, e in spans), key=lambda span: span[1])
+            artifacts = json.loads(path.read_bytes())["artifacts"]
+            spans += re.findall(r"^ran (\S+) (\S+)$", artifacts["log_tail"], re.MULTILINE)
+            running += artifacts["seconds"]
+    ordered = sorted(((float(b), float(e)) for b, e in spans), key=lambda span: span[1])
+    return ordered, running
 
 
 def peer(openevolve: Path, total: int, sleep: float, latency: float, seed: int = 1) -> Ran:
@@ -215,22 +233,56 @@ def _show(name: str, best: Sequence[float]) -> None:
     )
 
 
-def busy(openevolve: Path | None, total: int, sleep: float) -> None:
+def busy(openevolve: Path | None, total: int, sleep: float, slow: float) -> None:
     """Compare how well slots are used while a model is waited for."""
-    for latency in (None, 0.0, 2.0):
+    for latency in (None, 0.0, slow):
         model = f"runs {sleep:g} s, " + ("no model" if latency is None else f"model {latency:g} s")
-        run = ours(total, sleep, latency)
-        print(f"busy     lae         {model:<24} {run.busy:6.1%} of 8 slots", flush=True)
+        _show_busy("lae", model, ours(total, sleep, latency))
         if openevolve is not None and latency is not None:
-            run = peer(openevolve, total, sleep, latency)
-            print(f"busy     OpenEvolve  {model:<24} {run.busy:6.1%} of 8 slots", flush=True)
+            _show_busy("OpenEvolve", model, peer(openevolve, total, sleep, latency))
+
+
+def _show_busy(name: str, model: str, run: Ran) -> None:
+    asleep, running = run.busy
+    print(
+        f"busy     {name:<11} {model:<24} asleep {asleep:6.1%}, running {running:6.1%} of 8 slots",
+        flush=True,
+    )
+
+
+def cost(total: int) -> None:
+    """Show what a child takes of a processor, with and without a model."""
+    for latency in (None, 0.0):
+        short, long = (_processor(count, latency) for count in (total // 4, total))
+        each = (long - short) / (total - total // 4)
+        model = "no model" if latency is None else "a model"
+        print(f"cost     lae, {model:<9} {each * 1e3:.0f} ms of a processor for each child")
+
+
+def _processor(total: int, latency: float | None) -> float:
+    """Return the processor seconds of a run with all that it starts, detached or not."""
+    group = CPUACCT / f"lae-peer-{os.getpid()}"
+    group.mkdir()
+    reading, writing = os.pipe()
+    pid = os.fork()
+    if not pid:
+        (group / "cgroup.procs").write_text(str(os.getpid()))
+        run = ours(total, 0.0, latency)
+        os.write(writing, str(len(run.spans)).encode())
+        os._exit(0)
+    os.waitpid(pid, 0)
+    if not os.read(reading, 16):
+        raise SystemExit("the run failed")
+    used = int((group / "cpuacct.usage").read_text()) / 1e9
+    group.rmdir()
+    return used
 
 
 def growth(openevolve: Path | None, total: int) -> None:
     """Compare how a run's own work grows with its length."""
     run = ours(total, 0.0, None)
     again, _ = command(_lae(run.folder), {"PYTHONPATH": str(HERE.parent)}, run.folder)
-    _grown("lae", run, run.disk("sandbox"), again)
+    _grown("lae", run, run.disk("sandbox/lae"), again)
     if openevolve is None:
         return
     run = peer(openevolve, total, 0.0, 0.0)
@@ -241,12 +293,13 @@ def growth(openevolve: Path | None, total: int) -> None:
     _grown("OpenEvolve", run, run.disk("out/checkpoints"), again)
 
 
-def _grown(name: str, run: Ran, disk: float, again: float) -> None:
+def _grown(name: str, run: Ran, disk: tuple[float, float], again: float) -> None:
     count = len(run.spans)
     early, late = run.rate(1, min(100, count)), run.rate(max(1, count - 100), count)
     print(
         f"growth   {name:<11} {count} children: {early:.1f} a second at first, {late:.1f} at last; "
-        f"{run.rss / 1e6:.0f} MB; {disk / 1e3:.1f} kB of disk each; {again:.1f} s to take it up",
+        f"{run.rss / 1e6:.0f} MB; {disk[0] / 1e3:.1f} kB and {disk[1]:.1f} files each; "
+        f"{again:.1f} s to take it up",
         flush=True,
     )
 
@@ -254,22 +307,25 @@ def _grown(name: str, run: Ran, disk: float, again: float) -> None:
 def main() -> None:
     """Run what is asked for and print one line a row."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("parts", nargs="*", help="quality, busy, growth; all if left out")
+    parser.add_argument("parts", nargs="*", help="quality, busy, growth, cost; all if left out")
     parser.add_argument("--openevolve", type=Path, help="the peer's openevolve-run")
     parser.add_argument("--seeds", type=int, default=3)
-    parser.add_argument("--children", type=int, default=120, help="of a run of busy")
+    parser.add_argument("--children", type=int, default=200, help="of a run of busy")
     parser.add_argument("--sleep", type=float, default=0.5, help="seconds of a run of busy")
+    parser.add_argument("--latency", type=float, default=2.0, help="seconds of a slow model")
     parser.add_argument("--length", type=int, default=400, help="children of a run of growth")
     options = parser.parse_args()
-    for part in options.parts or ("quality", "busy", "growth"):
+    for part in options.parts or ("quality", "busy", "growth", "cost"):
         if part == "quality":
             quality(options.openevolve, options.seeds)
         elif part == "busy":
-            busy(options.openevolve, options.children, options.sleep)
+            busy(options.openevolve, options.children, options.sleep, options.latency)
         elif part == "growth":
             growth(options.openevolve, options.length)
+        elif part == "cost":
+            cost(options.children)
         else:
-            raise SystemExit(f"{part} is none of quality, busy, growth")
+            raise SystemExit(f"{part} is none of quality, busy, growth, cost")
 
 
 if __name__ == "__main__":

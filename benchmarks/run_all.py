@@ -25,9 +25,9 @@ PARTS: dict[str, list[list[str]]] = {
     + [["selection.py", "--seeds", "20", "--evaluations", "100", "--slots", "4"]],
     "search": [["search_scale.py", "--children", "100000"]],
     "diversity": [["diversity_time.py"]],
-    "controller": [["scale.py", "--children", "10000"]],
+    "controller": [["scale.py", "--children", "100000"]],
     "overhead": [["overhead.py", "--runs", "20"]],
-    "peer": [["peer.py"], ["peer.py", "busy", "--sleep", "4", "--children", "60"]],
+    "peer": [["peer.py"], ["peer.py", "busy", "--sleep", "5", "--latency", "10"]],
 }
 
 
