@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import gc
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from lae_controller import results
@@ -46,16 +49,29 @@ def load_state(
     Raises:
         LedgerError: if a ledger is damaged beyond a torn last line.
     """
-    events = ledger.read_journal(mend=mend)
-    if events is None:
-        rows = ledger.read_history(mend=mend)
-        elites = ledger.read_archive(mend=mend)
-        events = _from_views(settings, rows or [], elites or [], baseline)
-        if events and mend:
-            ledger.append(events)
-    state = fold(ledger, search, events)
+    with _without_collections():
+        events = ledger.read_journal(mend=mend)
+        if events is None:
+            rows = ledger.read_history(mend=mend)
+            elites = ledger.read_archive(mend=mend)
+            events = _from_views(settings, rows or [], elites or [], baseline)
+            if events and mend:
+                ledger.append(events)
+        state = fold(ledger, search, events)
     _check_views(settings, ledger, state, mend=mend)
     return state
+
+
+@contextmanager
+def _without_collections() -> Iterator[None]:
+    """Put off the search for cycles while much is made that stays: it would find none of them."""
+    on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if on:
+            gc.enable()
 
 
 def _check_views(settings: Settings, ledger: Ledger, state: RunState, *, mend: bool) -> None:

@@ -87,9 +87,7 @@ class Archive:
                 self._cells[cell] = elite
 
     def _drop_worst(self) -> None:
-        cell, _ = self.ranked()[-1]
-        del self._cells[cell]
-        self._ranked = None
+        del self._cells[max(self._cells, key=lambda cell: rank_key(self._cells[cell]))]
 
 
 def stats_of(archives: Sequence[Archive], num_bins: int) -> ArchiveStats:
