@@ -61,12 +61,15 @@ class MutatorPool:
         return 1 if ended.status is None else ended.status, log
 
     def close(self) -> None:
-        """Forget the server; called when all lifelines are cut. Idempotent."""
+        """Forget the server, and what one of a killed session left; idempotent.
+
+        Called when all lifelines are cut.
+        """
         if self._server is not None:
             self._server.wait()
             self._server = None
-            remove_tree(self._folder)
-            lock_beside(self._folder).unlink(missing_ok=True)
+        remove_tree(self._folder)
+        lock_beside(self._folder).unlink(missing_ok=True)
 
     def _forked(self, folder: Path) -> int:
         with self._lock:

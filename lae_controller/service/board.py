@@ -178,7 +178,14 @@ class Board:
             made = self._entry(watched).made
             stands = watched.standing(None if made is None else made.history)
             listed.append(
-                Listed(watched.key, watched.kind, watched.name, stands.word, stands.sentence)
+                Listed(
+                    watched.key,
+                    watched.kind,
+                    watched.name,
+                    watched.where,
+                    stands.word,
+                    stands.sentence,
+                )
             )
         return runs_html(listed)
 

@@ -51,6 +51,11 @@ class Watched(Protocol):
     def name(self) -> str:
         """How people know it."""
 
+    @property
+    @abstractmethod
+    def where(self) -> str:
+        """Where it lies, to tell it from others of the same name."""
+
     @abstractmethod
     def stamp(self) -> Hashable:
         """Return what changes whenever there is something new to show."""
@@ -97,13 +102,20 @@ class WatchedRun(Watched):
 
     def __init__(self, key: str, path: Path) -> None:
         self.key = key
-        self._path = path
-        self._lae = config.load(path).lae_dir
+        settings = config.load(path)
+        self._path = settings.path
+        self._lae = settings.lae_dir
+        self._root = settings.root
 
     @property
     def name(self) -> str:
         """The project's folder."""
-        return config.find_config(self._path).parent.name
+        return self._root.name
+
+    @property
+    def where(self) -> str:
+        """The path of its sandbox."""
+        return str(self._lae)
 
     def stamp(self) -> Hashable:
         """Return the size and age of the journal, and whether a controller works on it."""
@@ -164,6 +176,11 @@ class WatchedExperiment(Watched):
     def name(self) -> str:
         """Its title."""
         return self._book.config.title or self.key
+
+    @property
+    def where(self) -> str:
+        """Its id."""
+        return self.key
 
     def stamp(self) -> Hashable:
         """Return the size and age of the search's journal, and the state."""

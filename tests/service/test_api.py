@@ -325,7 +325,6 @@ def test_what_a_fresh_experiment_does_not_take(
         f"{LIST}/.nobody/alphaEvolvePrograms",
         "/v1alpha/projects/1/other",
         "/v1/projects/1",
-        "/",
     ],
 )
 def test_what_is_not_there_is_not_found(server: Server, path: str) -> None:

@@ -27,12 +27,14 @@ class Listed:
     Attributes:
         key: names it in addresses.
         kind: ``run`` or ``experiment``.
+        where: it lies, or its id.
         word: where it stands (see ``facts.Standing``).
     """
 
     key: str
     kind: str
     name: str
+    where: str
     word: str
     sentence: str
 

@@ -83,10 +83,9 @@
     const layout = layoutOf(figure, style);
     const unit = chosen[key];
     if (unit) layout.xaxis = { ...layout.xaxis, title: { text: figure.units[unit], standoff: 8 } };
-    // Where there is little room the buttons would lie on title and legend: there they wait to be
-    // pointed at, or reached with the keyboard.
+    // Where there is little room the buttons would lie on title and legend.
     const config = { responsive: true, displaylogo: false,
-      displayModeBar: place.clientWidth < 620 ? "hover" : true,
+      displayModeBar: place.clientWidth >= 620,
       // Named one by one: plotly's own choice holds a button that sends the chart away.
       modeBarButtons: [["toImage", "zoom2d", "pan2d", "zoomIn2d", "zoomOut2d", "resetScale2d"]],
       toImageButtonOptions: { filename: "lae-" + key, scale: 2 } };
