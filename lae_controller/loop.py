@@ -175,6 +175,8 @@ class Controller:
                 self._ahead.note(result)
                 recent.append(result.evaluation)
                 confirm.add(asked, result)
+            for crowd, seconds in pipeline.calls():
+                self._ahead.proposed(crowd, seconds)
             while (due := confirm.due()) is not None:
                 self._tell_one(pipeline, *due, recent)
             self._repeat(confirm, pipeline)
@@ -194,8 +196,10 @@ class Controller:
 
     def _fill(self, pipeline: Pipeline) -> Stop | None:
         """Ask for children until enough are under way; return why that has an end."""
-        wanted = self._ahead.wanted(self._concurrency.slots)
-        wanted -= pipeline.proposing + pipeline.ready + len(pipeline.flight)
+        slots = self._concurrency.slots
+        under_way = pipeline.proposing + pipeline.ready + len(pipeline.flight)
+        useful = self._ahead.useful(slots) - pipeline.proposing
+        wanted = min(self._ahead.wanted(slots) - under_way, useful)
         new: list[Asked] = []
         stop: Stop | None = None
         while len(new) < wanted and (stop := self._stop()) is None:

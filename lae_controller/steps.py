@@ -405,19 +405,10 @@ class Steps:
             return None, False
         files = self.children.files(asked.child_id)
         parent = self.state.told.get(asked.parent_id or "")
-        value, unit, assumed = complexity(
-            files,
-            evaluation.params,
-            parent.params if parent else None,
-            self.baseline.params,
-        )
+        inherited = parent.params if parent else None
+        value, unit, assumed = complexity(files, evaluation.params, inherited, self.baseline.params)
         evolution = self.settings.evolution
-        distance = diversity(
-            asked.child_id,
-            files,
-            island,
-            self.state.search,
-            self.children.files,
-            (evolution.seed, evolution.diversity_reference_size),
-        )
+        drawn = (evolution.seed, evolution.diversity_reference_size)
+        search, others = self.state.search, self.children.files
+        distance = diversity(asked.child_id, files, island, search, others, drawn)
         return Measures(value, unit, distance), assumed

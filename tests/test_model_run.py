@@ -14,6 +14,7 @@ from mutators.messages_server import MessagesServer, Request, Step, reply, statu
 from tiny_project import make_project
 
 from lae_controller import config, session
+from lae_controller.ahead import Ahead
 from lae_controller.errors import PrerequisiteError
 
 SECRETS = {
@@ -150,3 +151,17 @@ def test_a_child_sees_no_key(project: Path, monkeypatch: pytest.MonkeyPatch) -> 
     assert "PYTHONPATH" in environment
     assert not [name for name, value in SECRETS.items() if value in environment]
     assert os.environ["HF_TOKEN"] == SECRETS["HF_TOKEN"]
+
+
+def test_no_more_is_asked_at_a_time_than_is_useful(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = project / "loop.run.yaml"
+    path.write_text(path.read_text().replace("  schedule: generational\n", ""))
+    crowds: list[int] = []
+    monkeypatch.setattr(Ahead, "useful", lambda *_: 1)
+    monkeypatch.setattr(Ahead, "proposed", lambda _, crowd, seconds: crowds.append(crowd))
+    with Answering([]) as server:
+        run(project, server, monkeypatch)
+    assert len(crowds) >= 3
+    assert set(crowds) == {1}
