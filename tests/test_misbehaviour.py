@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+from pathlib import Path
 
 import pytest
 
@@ -187,15 +188,22 @@ TRICKS: dict[str, str] = {
 
 
 @pytest.fixture(scope="module")
-def mode(request: pytest.FixtureRequest) -> str:
-    return str(request.param)
+def begun() -> dict[str, Loop]:
+    """Return the searches by their mode: each is begun once."""
+    return {}
 
 
-@pytest.fixture(scope="module")
-def loop(mode: str, tmp_path_factory: pytest.TempPathFactory) -> Loop:
+@pytest.fixture
+def loop(mode: str, begun: dict[str, Loop], tmp_path_factory: pytest.TempPathFactory) -> Loop:
+    """Return the search of a mode."""
+    if mode not in begun:
+        begun[mode] = _begin(mode, tmp_path_factory.mktemp(mode))
+    return begun[mode]
+
+
+def _begin(mode: str, root: Path) -> Loop:
     """Return a search with its baseline measured, in bubblewrap where that works."""
     tier = "bwrap" if probe_tiers().works(Tier("bwrap")) else "auto"
-    root = tmp_path_factory.mktemp(mode)
     settings, files = MODES[mode]
     for name, text in {**files, "model.py": HONEST}.items():
         (root / name).parent.mkdir(parents=True, exist_ok=True)
@@ -219,7 +227,7 @@ ELSEWHERE = {
 PAIRS = [(mode, trick) for mode in MODES for trick in ELSEWHERE.get(mode, TRICKS)]
 
 
-@pytest.mark.parametrize(("mode", "trick"), PAIRS, indirect=["mode"])
+@pytest.mark.parametrize(("mode", "trick"), PAIRS)
 def test_a_trick_never_becomes_the_best(loop: Loop, trick: str) -> None:
     (task,) = loop.ask(1).tasks
     (task.directory / "model.py").write_text(f"NAME = {trick!r}\n{TRICKS[trick]}")
@@ -231,7 +239,7 @@ def test_a_trick_never_becomes_the_best(loop: Loop, trick: str) -> None:
     assert told.best[0].startswith("g0-"), evaluation_of(result)
 
 
-@pytest.mark.parametrize("mode", MODES, indirect=True)
+@pytest.mark.parametrize("mode", MODES)
 def test_what_is_earned_does(loop: Loop) -> None:
     """The tricks would prove nothing where nothing can win."""
     (task,) = loop.ask(1).tasks
