@@ -39,7 +39,7 @@ FRESH_S = 0.5
 """What was seen less than this ago is shown again."""
 
 _REST = 8.0
-"""Making the sections anew takes at most one part in nine of a thread's time."""
+"""Making the sections anew takes at most one part in nine of a processor."""
 
 
 _KEPT = 8
@@ -220,9 +220,9 @@ class Board:
 
     def _made(self, watched: Watched, entry: _Entry) -> _Made:
         """Return the sections, made anew if there is news and the last time is long enough ago."""
-        began = time.monotonic()
-        if entry.made is not None and began < entry.due:
+        if entry.made is not None and time.monotonic() < entry.due:
             return entry.made
+        began = time.thread_time()
         stamp = watched.stamp()
         if entry.made is not None and stamp == entry.stamp:
             return entry.made
@@ -230,7 +230,7 @@ class Board:
         entry.made, entry.stamp = made, stamp
         entry.count += 1
         self._forget(entry)
-        took = time.monotonic() - began
+        took = time.thread_time() - began
         entry.due = time.monotonic() + max(FRESH_S, _REST * took)
         return made
 

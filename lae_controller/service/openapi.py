@@ -50,6 +50,9 @@ def description(server: str) -> dict[str, Any]:
                 **{name: _schema(fields) for name, fields in MESSAGES.items()},
                 **{f"{name}{_SENT}": _sent(fields) for name, fields in MESSAGES.items()},
                 "Error": _ERROR,
+                "Html": _object(html="string"),
+                "Said": _object(said="string"),
+                "View": _object(version="string", title="string", html="string", data=_ANY),
             },
             "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
         },
@@ -114,7 +117,29 @@ def _paths() -> dict[str, Any]:
     paths[f"{_EXPERIMENT}:acquirePrograms"]["post"]["responses"]["204"] = {
         "description": "nothing to hand out at present: wait, and ask again"
     }
+    paths.update(_dashboard_paths())
     return {path: {"parameters": _segments(path), **methods} for path, methods in paths.items()}
+
+
+def _dashboard_paths() -> dict[str, Any]:
+    """Return the dashboard's data; its events, which never end, are described in words alone."""
+    one = "/dashboard/data/runs/{run}"
+    stop = _method("stopRun", None, "Said")
+    stop["parameters"] = [
+        {
+            "name": "x-lae-dashboard",
+            "in": "header",
+            "required": True,
+            "description": "anything; a page of another site cannot send it",
+            "schema": {"type": "string", "pattern": "^[0-9a-z]{1,20}$"},
+        }
+    ]
+    return {
+        "/dashboard/data/runs": {"get": _method("listRuns", None, "Html")},
+        one: {"get": _method("viewRun", None, "View")},
+        f"{one}/programs/{{child}}": {"get": _method("openProgram", None, "Html")},
+        f"{one}:stop": {"post": stop},
+    }
 
 
 def _segments(path: str) -> list[dict[str, Any]]:
@@ -151,6 +176,22 @@ def _method(
 
 def _json(message: str) -> dict[str, Any]:
     return {"application/json": {"schema": {"$ref": f"#/components/schemas/{message}"}}}
+
+
+_ANY: dict[str, Any] = {}
+
+
+def _object(**properties: str | dict[str, Any]) -> dict[str, Any]:
+    """Return the schema of an object that has exactly these properties; a word is their type."""
+    typed = {
+        name: {"type": kind} if isinstance(kind, str) else kind for name, kind in properties.items()
+    }
+    return {
+        "type": "object",
+        "required": list(typed),
+        "additionalProperties": False,
+        "properties": typed,
+    }
 
 
 def _schema(fields: tuple[Field, ...]) -> dict[str, Any]:

@@ -399,7 +399,9 @@ def _mangled(rng: Any, body: Any) -> bytes:
 def test_the_description_covers_every_method(server: Server) -> None:
     document = server("GET", "/openapi.json").json
     methods = sum(
-        len([key for key in item if key != "parameters"]) for item in document["paths"].values()
+        len([key for key in item if key != "parameters"])
+        for path, item in document["paths"].items()
+        if path.startswith("/v1alpha/")
     )
     assert methods == 13  # the twelve of v1alpha, and :stop
     refs = json.dumps(document).split('"$ref": "#/components/schemas/')[1:]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import random
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -145,7 +146,7 @@ def test_events_tell_what_runs_and_when_there_is_news(service: Service) -> None:
     served = experiment(service)
     service.registry.start(served)[1].result()
     key = served.folder.name
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 120
     handed: list[Any] = []
     while not handed:
         assert time.monotonic() < deadline
@@ -214,6 +215,41 @@ def test_a_page_of_another_site_reads_nothing(service: Service) -> None:
         assert ask(service, f"{DATA}/runs", **headers).status == 403
     same = {"origin": "http://127.0.0.1:8080", "sec_fetch_site": "same-origin"}
     assert ask(service, f"{DATA}/runs", **same).status == 200
+
+
+def test_random_requests_neither_break_nor_change_anything(
+    service: Service, tmp_path: Path
+) -> None:
+    served = experiment(service)
+    service.registry.start(served)[1].result()
+    app = make_app(service, "127.0.0.1", None)
+    rng = random.Random(11)
+    parts = [
+        *"dashboard data runs programs static events run-1 run-1:stop :stop .. . %00 %ff é".split(),
+        served.folder.name,
+        "x" * 400,
+        "g0-i0-a0",
+        "",
+    ]
+    right = [f"{DATA}/runs", f"{DATA}/runs/run-1", f"{DATA}/runs/run-1/programs/g0-i0-a0"]
+    journal = (served.folder / "journal.jsonl").read_bytes()
+    statuses = set()
+    for _ in range(1_000):
+        path = "/dashboard/data/" + "/".join(rng.choices(parts, k=rng.randint(0, 4)))
+        path = rng.choice([path, *right])
+        if path.rstrip("/").endswith("/events"):
+            continue  # it would never end
+        query = rng.choice(["", "", "?a=1", "?run=%00", "?run=1&run=2"])
+        method = rng.choice(["GET", "GET", "POST", "PUT", "DELETE", "HEAD"])
+        body = rng.choice([None, b"{", b"\xff" * 90, b"[]"])
+        marked = rng.choice([{}, HERE]) if method != "POST" else {}
+        answer = call(app, method, path + query, body, marked)
+        statuses.add(answer.status)
+        assert answer.status < 500, (method, path, answer.raw)
+    assert statuses >= {200, 400, 403, 404}
+    assert served.experiment.state is ExperimentState.RUNNING
+    assert (served.folder / "journal.jsonl").read_bytes().startswith(journal)
+    assert not list(tmp_path.rglob("stop"))
 
 
 # -- who may see it --------------------------------------------------------------------------------
