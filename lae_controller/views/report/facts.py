@@ -106,7 +106,8 @@ def _gain_card(summary: Summary, baseline: Baseline, settings: Settings) -> tupl
         return "gain on fresh seeds", signed(found.gain), f"{seeds}: {word}"
     gain = (summary.best.elite.metric if summary.best else 0.0) - baseline.metric
     better = "more is better" if settings.direction is Direction.MAXIMIZE else "less is better"
-    return "gain over the baseline", signed(gain), f"on the seeds of the search; {better}"
+    seen = "one evaluation each" if settings.scored_by_clients else "on the seeds of the search"
+    return "gain over the baseline", signed(gain), f"{seen}; {better}"
 
 
 def _cells(summary: Summary) -> str:
