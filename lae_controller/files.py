@@ -118,6 +118,15 @@ def check_free(folder: Path, floor: int) -> None:
         )
 
 
+def is_blank(path: Path) -> bool:
+    """Say whether a file is missing, empty or holds nothing but zeros."""
+    try:
+        with path.open("rb") as stream:
+            return not any(part.strip(b"\0") for part in iter(lambda: stream.read(1 << 16), b""))
+    except FileNotFoundError:
+        return True
+
+
 def sync_file(path: Path) -> None:
     """Make what was written to ``path``, by whomever, durable; one that is missing is passed over.
 

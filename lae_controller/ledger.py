@@ -13,13 +13,13 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from lae_controller.errors import LedgerError
-from lae_controller.files import append, make_folder, sync_file, sync_folder, write_atomic
+from lae_controller.files import append, is_blank, make_folder, sync_file, sync_folder, write_atomic
 from lae_controller.program import Cell, parse_child_id
 
 Event = dict[str, Any]
@@ -180,29 +180,35 @@ class Ledger:
             self._unsynced.add(path)
 
     def read_journal(self, *, mend: bool) -> list[Event] | None:
-        """Return all events; None if there is no journal to go by.
+        """Return all events at once (see ``events``)."""
+        events = self.events(mend=mend)
+        return None if events is None else list(events)
+
+    def events(self, *, mend: bool) -> Iterator[Event] | None:
+        """Return the events one by one, so that never all are held; None if there is no journal.
 
         Args:
             mend: whether a torn last line may be cut off, and an emptied file moved aside.
 
         Raises:
-            LedgerError: if a line before the last does not parse.
+            LedgerError: on the way, if a line before the last does not parse.
         """
-        raw = self._content(self.journal, mend=mend)
-        if raw is None:
+        if is_blank(self.journal):
+            self._content(self.journal, mend=mend)
             return None
-        lines, torn = _split(raw)
-        events: list[Event] = []
-        for index, line in enumerate(lines):
-            try:
-                event = json.loads(line)
-                event["event"].upper()  # every event has a name
-                events.append(event)
-            except (ValueError, KeyError, TypeError, AttributeError):
-                raise LedgerError(_damaged(self.journal, index + 1, line, "a JSON event")) from None
-        if torn is not None and mend:
-            self._cut(self.journal, raw, torn)
-        return events
+        return self._parsed(mend=mend)
+
+    def _parsed(self, *, mend: bool) -> Iterator[Event]:
+        whole, torn = 0, b""
+        with self.journal.open("rb") as stream:
+            for number, raw in enumerate(stream, start=1):
+                if not raw.endswith(b"\n"):
+                    torn = raw
+                    break
+                yield _event(self.journal, number, raw.decode("utf-8", "replace")[:-1])
+                whole += len(raw)
+        if torn and mend:
+            self._cut(self.journal, whole, torn)
 
     # -- views -------------------------------------------------------------------------------
 
@@ -267,7 +273,7 @@ class Ledger:
                 expected = f"{len(header)} columns ({' '.join(header)})"
                 raise LedgerError(_damaged(path, index + 1, line, expected)) from None
         if torn is not None and mend:
-            self._cut(path, raw, torn)
+            self._cut(path, torn, raw[torn:])
         return rows
 
     def holds(self, path: Path, expected: bytes) -> bool:
@@ -299,18 +305,32 @@ class Ledger:
             self._say(f"{path}: empty or zeroed; moved to {self.folder.name}/salvaged")
         return None
 
-    def _cut(self, path: Path, raw: bytes, torn: int) -> None:
-        self._keep(path, raw[torn:])
+    def _cut(self, path: Path, whole: int, torn: bytes) -> None:
+        self._keep(path, torn)
         with path.open("r+b") as stream:
-            stream.truncate(torn)
+            stream.truncate(whole)
             stream.flush()
             os.fsync(stream.fileno())
-        self._say(f"{path}: a torn last line ({len(raw) - torn} bytes) was cut off")
+        self._say(f"{path}: a torn last line ({len(torn)} bytes) was cut off")
 
     def _keep(self, path: Path, raw: bytes) -> None:
         folder = self.folder / "salvaged"
         make_folder(folder)
         write_atomic(folder / f"{path.name}.{time.time_ns()}", raw)
+
+
+def _event(path: Path, number: int, line: str) -> Event:
+    """Return the event of one line of a journal.
+
+    Raises:
+        LedgerError: if it is none.
+    """
+    try:
+        event: Event = json.loads(line)
+        event["event"].upper()  # every event has a name
+    except (ValueError, KeyError, TypeError, AttributeError):
+        raise LedgerError(_damaged(path, number, line, "a JSON event")) from None
+    return event
 
 
 def _split(raw: bytes) -> tuple[list[str], int | None]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -50,13 +50,13 @@ def load_state(
         LedgerError: if a ledger is damaged beyond a torn last line.
     """
     with _without_collections():
-        events = ledger.read_journal(mend=mend)
+        events: Iterable[Event] | None = ledger.events(mend=mend)
         if events is None:
             rows = ledger.read_history(mend=mend)
             elites = ledger.read_archive(mend=mend)
-            events = _from_views(settings, rows or [], elites or [], baseline)
-            if events and mend:
-                ledger.append(events)
+            events = restored = _from_views(settings, rows or [], elites or [], baseline)
+            if restored and mend:
+                ledger.append(restored)
         state = fold(ledger, search, events)
     _check_views(settings, ledger, state, mend=mend)
     return state
@@ -94,7 +94,7 @@ def _check_views(settings: Settings, ledger: Ledger, state: RunState, *, mend: b
         ledger.mend_view(ledger.archive, archive_text, f"{len(archive)} elites")
 
 
-def fold(ledger: Ledger, search: Search, events: list[Event]) -> RunState:
+def fold(ledger: Ledger, search: Search, events: Iterable[Event]) -> RunState:
     """Apply all events to a fresh state.
 
     Raises:
