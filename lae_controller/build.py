@@ -7,6 +7,7 @@ import shutil
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, replace
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 from lae_controller.children import Children
@@ -14,15 +15,14 @@ from lae_controller.config import Settings
 from lae_controller.errors import ConfigError, PrerequisiteError
 from lae_controller.evaluators import EVALUATORS, Evaluator
 from lae_controller.evaluators.baseline import Prepared, load_prepared
-from lae_controller.evaluators.cascade import evaluate
 from lae_controller.evaluators.preparation import prepare
 from lae_controller.evaluators.runs import Bench, Limits
-from lae_controller.executors import EXECUTORS
+from lae_controller.executors import EXECUTORS, Site
 from lae_controller.files import make_folder, read_json, write_atomic, write_json
 from lae_controller.ledger import Ledger
 from lae_controller.loop import DISK_FLOOR
-from lae_controller.machine.hardware import Hardware, derive_concurrency, note, probe
-from lae_controller.machine.slots import Slot, slots_for
+from lae_controller.machine.hardware import Hardware, note, probe
+from lae_controller.machine.slots import Slot
 from lae_controller.parts import Core, Parts, UnderWay, unseen
 from lae_controller.quantities import parse_size, parse_total
 from lae_controller.resume import load_state
@@ -42,25 +42,17 @@ Say = Callable[[str], None]
 _DISK_PER_CHILD = 20 << 30
 """What one run may write, as long as so much stays free."""
 
-_THREAD_VARIABLES = (
-    "OMP_NUM_THREADS",
-    "MKL_NUM_THREADS",
-    "OPENBLAS_NUM_THREADS",
-    "NUMEXPR_NUM_THREADS",
-    "VECLIB_MAXIMUM_THREADS",
-)
-
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """What this machine gives one run.
+    """What the site of one run gives it.
 
     Attributes:
         concurrency: evaluations at a time.
         reason: why that many.
         threads: environment that shares the cores among them.
         slots: one for each evaluation at a time.
-        hardware: what the probe found.
+        hardware: what the probe found on this machine.
     """
 
     concurrency: int
@@ -70,18 +62,23 @@ class Machine:
     hardware: Hardware
 
 
+def site_for(settings: Settings) -> Site:
+    """Return where the evaluations of this run happen."""
+    site: Site = _load(EXECUTORS[settings.executor.kind])(settings, evaluator_for)
+    return site
+
+
 def machine(settings: Settings) -> Machine:
     """Probe the machine and settle the concurrency."""
     hardware = probe()
-    derived = derive_concurrency(hardware)
-    concurrency, reason = derived.value, derived.reason
+    offer = site_for(settings).offer(hardware)
+    concurrency, reason = offer.concurrency, offer.reason
     if settings.concurrency is not None:
         concurrency, reason = settings.concurrency, f"set in {settings.path.name}"
+        reason = f"{reason}; {offer.reason}" if offer.reason else reason
     if settings.total_budget.runs is not None:
         _refuse_flat_tree(settings, settings.total_budget.runs, concurrency)
-    share = str(max(1, hardware.cores // concurrency))
-    threads = dict.fromkeys(_THREAD_VARIABLES, share)
-    return Machine(concurrency, reason, threads, slots_for(hardware, concurrency), hardware)
+    return Machine(concurrency, reason, offer.threads, offer.slots, hardware)
 
 
 def _refuse_flat_tree(settings: Settings, expansions: int, workers: int) -> None:
@@ -128,9 +125,8 @@ def prepared_run(settings: Settings, lifelines: Lifelines, say: Say) -> Prepared
         make_folder(settings.lae_dir / name)
     write_atomic(settings.lae_dir / ".gitignore", "*\n")
     write_atomic(settings.lae_dir / "project", f"{settings.path}\n")
-    place = machine(settings)
-    evaluators = partial(evaluator_for, settings, lifelines, place.threads)
-    return prepare(settings, evaluators, place.slots[0], say)
+    evaluators = partial(site_for(settings).evaluator, lifelines)
+    return prepare(settings, evaluators, machine(settings).slots[0], say)
 
 
 def evaluator_for(
@@ -139,8 +135,12 @@ def evaluator_for(
     threads: Mapping[str, str],
     snapshot: Snapshot,
     editable: tuple[str, ...],
+    hidden: tuple[Path, ...] = (),
 ) -> Evaluator:
-    """Return the Evaluator that measures programs of this run.
+    """Return the Evaluator that measures programs of this run on the machine that calls this.
+
+    Args:
+        hidden: further places of which a run sees nothing.
 
     Raises:
         PrerequisiteError: if the isolation that is asked for does not work here.
@@ -149,6 +149,7 @@ def evaluator_for(
     free = shutil.disk_usage(settings.lae_dir).free
     limits = Limits(memory, max(DISK_FLOOR, min(_DISK_PER_CHILD, free - DISK_FLOOR)))
     isolation = isolation_for(settings, snapshot, editable)
+    isolation = replace(isolation, withheld=(*isolation.withheld, *hidden))
     bench = Bench(settings, lifelines, isolation, limits, threads)
     evaluator: Evaluator = _load(EVALUATORS[settings.scoring.mode])(bench)
     return evaluator
@@ -202,11 +203,7 @@ def parts(
         child = prepared.baseline.full_seconds + prepared.baseline.smoke_seconds
         in_turn = settings.total_budget.seconds / max(1e-9, child)
         _refuse_flat_tree(settings, int(in_turn * place.concurrency), place.concurrency)
-    evaluator = evaluator_for(
-        settings, lifelines, place.threads, prepared.snapshot, prepared.baseline.editable
-    )
-    work = partial(evaluate, evaluator=evaluator)
-    executor = _load(EXECUTORS[settings.executor.kind])(work, place.slots, lifelines)
+    executor = site_for(settings).executor(lifelines, prepared.snapshot, prepared.baseline.editable)
     children = Children(settings, prepared, lifelines)
     return Parts(settings, prepared, state, ledger, children, executor, observe, say, on_tick)
 

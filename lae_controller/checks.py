@@ -57,9 +57,8 @@ def run_checks(settings: Settings, *, force: bool, say: Say) -> list[Check]:
 def _probed(settings: Settings, probes: Probes, lifelines: Lifelines, say: Say) -> Probes:
     """Make the runs of the probes that are missing."""
     place, prepared = build.machine(settings), probes.prepared
-    evaluator = build.evaluator_for(
-        settings, lifelines, place.threads, prepared.snapshot, prepared.baseline.editable
-    )
+    site = build.site_for(settings)
+    evaluator = site.evaluator(lifelines, prepared.snapshot, prepared.baseline.editable)
     return run_probes(probes, evaluator, place.slots[0], say)
 
 
@@ -128,7 +127,9 @@ def _isolation(baseline: Baseline) -> Check:
     if baseline.tier == Tier.NONE.value:
         text = "none, as the file says: children can read and write whatever you can"
         return Check("isolation", "note", text)
-    tier = next(found.text for found in probe_tiers().found if found.tier.value == baseline.tier)
+    found = probe_tiers().found
+    tier = next((each.text for each in found if each.tier.value == baseline.tier), "")
+    tier = tier or f"{baseline.tier}, which this machine does not have: it ran on another."
     held_out = "training on the validation data cannot be seen: keep a held-out test"
     return Check("isolation", "ok", f"{tier} Proof: {baseline.fingerprint}; {held_out}")
 

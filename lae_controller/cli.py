@@ -224,7 +224,7 @@ def status(path: Path, as_json: bool) -> None:
     from lae_controller.views import inspect
 
     value = inspect.before_children(config.load(path)) or _status(path)
-    _print(value, "\n".join(f"{key:<12} {item}" for key, item in value.items()), as_json=as_json)
+    _print(value, inspect.status_text(value), as_json=as_json)
 
 
 @cli.command()

@@ -38,6 +38,17 @@ class Concurrency:
         if self._state.configured != self._capacity():
             self._set(self._capacity(), "as configured or derived")
 
+    def follow(self) -> None:
+        """Take in that there is room for more, or for fewer, than before: nodes come and go.
+
+        What was lowered stays lower by as much. A number that was set does not move.
+        """
+        room, before = self._capacity(), self._state.configured
+        if self._is_derived and before is not None and room != before:
+            lowered = before - (self._state.concurrency or before)
+            self._set(max(1, room - lowered), f"room for {room} instead of {before}")
+            self._say(f"concurrency {self._state.concurrency}: room for {room}, not {before}")
+
     def lower(self, reason: str) -> None:
         """Let one fewer run at a time from the next generation on."""
         now = self.slots

@@ -15,7 +15,7 @@ from lae_controller.errors import ConfigError
 from lae_controller.evolution import EvolutionSettings, check_evolution, evolution_settings
 from lae_controller.program import Direction
 from lae_controller.quantities import TotalBudget, parse_duration, parse_size, parse_total
-from lae_controller.scoring import ScoringSettings, typed_scoring, with_derived
+from lae_controller.scoring import JUDGE, ScoringSettings, typed_scoring, with_derived
 from lae_controller.tracking import TrackerSettings, tracker_settings
 from lae_controller.validation import validate
 from lae_controller.yaml_text import load_yaml
@@ -72,9 +72,25 @@ class ConfirmSettings:
 
 @dataclass(frozen=True, slots=True)
 class ExecutorSettings:
-    """Where evaluations run."""
+    """Where evaluations run; all but ``kind`` is of the cluster.
+
+    Attributes:
+        address: of the cluster; ``auto`` for the one that this machine belongs to.
+        num_cpus, num_gpus: of one child; None to derive them from the nodes.
+        accelerator: the only type of accelerator that children may run on; None for any.
+        mixed: whether runs of equal time may meet unlike accelerators.
+        node_dir: where nodes keep their copies; None for their temporary folder.
+        lifeline: seconds without a sign of the controller after which a node ends its work.
+    """
 
     kind: str = "local"
+    address: str = "auto"
+    num_cpus: float | None = None
+    num_gpus: float | None = None
+    accelerator: str | None = None
+    mixed: bool = False
+    node_dir: str | None = None
+    lifeline: float = 3.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -391,6 +407,11 @@ def _check_together(settings: Settings) -> None:
     if twice is not None:
         raise ConfigError(f"{where}: metrics holds {twice!r} again; expected each metric once")
     check_evolution(settings.evolution, where, metrics=len(names), gate=settings.gate.value)
+    if settings.executor.kind != "local" and settings.scoring.mode == JUDGE:
+        raise ConfigError(
+            f"{where}: executor.kind is {settings.executor.kind}, but a judge runs nothing that "
+            "could be sent to other machines; expected executor.kind local with llm_judge"
+        )
     needs_key = settings.gate is Gate.EPOCHS and "{budget}" not in settings.run_cmd
     if needs_key and settings.budget_key is None and settings.scoring.trains:
         raise ConfigError(

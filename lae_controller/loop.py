@@ -28,6 +28,9 @@ from lae_controller.steps import Steps
 DISK_FLOOR = 64 << 20
 """Bytes that must be free before more children are asked for."""
 
+_ROOM_TO_GROW = 16
+"""Slots for which proposals can be made at a time, should there once be so many."""
+
 
 class Controller:
     """Runs one search to its end, or until it is asked to stop."""
@@ -36,7 +39,7 @@ class Controller:
         self.settings = parts.settings
         self.state = parts.state
         self.ledger = parts.ledger
-        self.steps = Steps(parts)
+        self.steps = Steps(parts, parts.executor)
         self.executor = parts.executor
         self._observe = parts.observe
         self._on_tick = parts.on_tick
@@ -47,7 +50,8 @@ class Controller:
         self._claiming = Claiming(self.steps, self.budget, parts.say)
         self._out_of_money = False
         self._ahead = Ahead(self.settings.mutator.backend)
-        self._mutators = ThreadPoolExecutor(max_workers=self._ahead.most(parts.executor.capacity()))
+        most = self._ahead.most(max(parts.executor.capacity(), _ROOM_TO_GROW))
+        self._mutators = ThreadPoolExecutor(max_workers=most)  # threads are made as needed
 
     def run(self) -> Stop:
         """Go on from wherever the ledgers stand until there is a reason to stop."""
@@ -196,6 +200,7 @@ class Controller:
 
     def _fill(self, pipeline: Pipeline) -> Stop | None:
         """Ask for children until enough are under way; return why that has an end."""
+        self._concurrency.follow()
         slots = self._concurrency.slots
         under_way = pipeline.proposing + pipeline.ready + len(pipeline.flight)
         useful = self._ahead.useful(slots) - pipeline.proposing
@@ -330,6 +335,7 @@ class Controller:
 
     def _generation_size(self) -> int:
         """Return the size of the next generation: one child a slot, as far as the budget goes."""
+        self._concurrency.follow()
         return min(self._concurrency.slots, self.budget.room(self.state, self.steps.elapsed()))
 
     def _watch(self, pipeline: Pipeline, evaluations: list[Evaluation]) -> None:

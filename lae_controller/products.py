@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterable
 from pathlib import Path
 
+from lae_controller.executors import Executor
 from lae_controller.files import make_folder
 from lae_controller.search import Search
 from lae_controller.trash import Trash
@@ -17,19 +18,27 @@ class Products:
     Args:
         trash: takes what does not stay.
         keep: ``none``, ``elites`` or ``all``. The current global best's always stay.
+        executor: ran the children, and may hold what they left; None where another process did.
     """
 
-    def __init__(self, lae_dir: Path, keep: str, trash: Trash) -> None:
+    def __init__(
+        self, lae_dir: Path, keep: str, trash: Trash, executor: Executor | None = None
+    ) -> None:
         self._lae = lae_dir
         self._trash = trash
         self._keep = keep
+        self._executor = executor
 
     def settle(self, child_id: str, search: Search, num_islands: int) -> None:
         """Decide on a child that has just been told, and on those it displaced."""
         wanted = self._wanted(search, num_islands)
         runs = self._lae / "runs" / child_id
         if self._keep == "all" or child_id in wanted:
+            if self._executor is not None:
+                self._executor.bring(child_id)
             self._save(child_id, runs)
+        if self._executor is not None:
+            self._executor.forget(child_id)
         self._trash.throw(runs)
         if self._keep == "all":
             return

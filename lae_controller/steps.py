@@ -19,6 +19,7 @@ from lae_controller.evaluators.baseline import BASELINE_ID
 from lae_controller.evaluators.cascade import Job, Plan
 from lae_controller.evaluators.early_stop import EarlyStop, early_stop_for
 from lae_controller.evaluators.heldout import TEST_STAGE, held_out_stage
+from lae_controller.executors import Executor
 from lae_controller.inflight import Pending, Repeat, held_back, never_ran
 from lae_controller.niches import PARAMS_ASSUMED, complexity, diversity
 from lae_controller.parts import Core
@@ -66,9 +67,12 @@ class Steps:
     """What may be done with a child; every step is durable before the next depends on it.
 
     The holder of the controller lock calls it, from one thread.
+
+    Args:
+        executor: evaluates the children; None where other processes do.
     """
 
-    def __init__(self, parts: Core) -> None:
+    def __init__(self, parts: Core, executor: Executor | None = None) -> None:
         self.settings = parts.settings
         self.baseline = parts.prepared.baseline
         self.state = parts.state
@@ -80,7 +84,7 @@ class Steps:
         self._rule: tuple[int, EarlyStop | None] | None = None
         self._archive = ArchiveView(self.ledger, self.settings.evolution.num_islands)
         self._trash = Trash(self.settings.lae_dir / "trash")
-        self._products = Products(self.settings.lae_dir, self.settings.keep, self._trash)
+        self._products = Products(self.settings.lae_dir, self.settings.keep, self._trash, executor)
         self._writers = ThreadPoolExecutor(_WRITERS, thread_name_prefix="lae-results")
 
     def close(self) -> None:

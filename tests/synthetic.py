@@ -102,6 +102,12 @@ class SyntheticExecutor:
     def collect(self, attempt: str) -> Evaluation:
         return self._done.pop(attempt)
 
+    def bring(self, child_id: str) -> None:
+        return None
+
+    def forget(self, child_id: str) -> None:
+        return None
+
     def close(self) -> None:
         return None
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -115,6 +116,13 @@ def test_imports_point_downwards(path: Path) -> None:
         assert LAYERS[name] <= LAYERS[mine], f"{mine} imports {name}, which lies above it"
         across = mine in SEAMS and name in SEAMS and name != mine
         assert not across or (mine, name) in ALLOWED_ACROSS, f"{mine} imports {name}"
+
+
+def test_only_its_own_modules_speak_of_the_cluster_s_engine() -> None:
+    folder = PACKAGE / "executors"
+    own = {folder / "__init__.py", *folder.glob("ray_*.py")}
+    for path in set(MODULES) - own:
+        assert not re.search(r"\bray\b", path.read_text(encoding="utf-8"), re.IGNORECASE), path
 
 
 @pytest.mark.parametrize("path", MODULES, ids=lambda p: p.relative_to(PACKAGE).as_posix())

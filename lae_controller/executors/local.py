@@ -4,13 +4,20 @@ from __future__ import annotations
 
 import queue
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from functools import cached_property, partial
 
-from lae_controller.evaluators.cascade import Job
-from lae_controller.machine.slots import Slot
+from lae_controller.config import Settings
+from lae_controller.evaluators import Evaluator
+from lae_controller.evaluators.cascade import Job, evaluate
+from lae_controller.executors import Executor, Offer
+from lae_controller.machine.hardware import Hardware, derive_concurrency, probe
+from lae_controller.machine.slots import Slot, slots_for, take, thread_variables
 from lae_controller.program import Evaluation
 from lae_controller.sandbox.launch import Lifelines
+from lae_controller.sandbox.snapshot import Snapshot
 
 
 class LocalExecutor:
@@ -78,7 +85,61 @@ class LocalExecutor:
         """Return the evaluation of an attempt that ended, or raise what ended it."""
         return self._futures.pop(attempt).result()
 
+    def bring(self, child_id: str) -> None:
+        """Leave everything as it is: runs leave their files in the job's folder."""
+
+    def forget(self, child_id: str) -> None:
+        """Leave everything as it is: there is no other place."""
+
     def close(self) -> None:
         """Cut all lifelines and wait for the threads."""
         self._lifelines.end_all()
         self._pool.shutdown(wait=True, cancel_futures=True)
+
+
+class LocalSite:
+    """This machine (see ``Site``)."""
+
+    def __init__(self, settings: Settings, evaluators: Callable[..., Evaluator]) -> None:
+        self._settings = settings
+        self._evaluators = evaluators
+
+    def offer(self, hardware: Hardware) -> Offer:
+        """Return one slot for each accelerator, or shares of the cores."""
+        derived = derive_concurrency(hardware)
+        wanted = self._settings.concurrency
+        concurrency = derived.value if wanted is None else wanted
+        threads = thread_variables(hardware.cores // concurrency)
+        slots = slots_for(hardware, concurrency)
+        return Offer(concurrency, derived.reason if wanted is None else "", threads, slots)
+
+    @cached_property
+    def _offer(self) -> Offer:
+        return self.offer(probe())
+
+    def evaluator(
+        self, lifelines: Lifelines, snapshot: Snapshot, editable: tuple[str, ...]
+    ) -> Evaluator:
+        """Return what measures programs in this process's own children."""
+        threads = self._offer.threads
+        return self._evaluators(self._settings, lifelines, threads, snapshot, editable)
+
+    def executor(
+        self, lifelines: Lifelines, snapshot: Snapshot, editable: tuple[str, ...]
+    ) -> Executor:
+        """Return what runs one job a slot."""
+        work = partial(evaluate, evaluator=self.evaluator(lifelines, snapshot, editable))
+        return LocalExecutor(work, self._offer.slots, lifelines)
+
+    @contextmanager
+    def alone(
+        self, lifelines: Lifelines, snapshot: Snapshot, editable: tuple[str, ...]
+    ) -> Iterator[Executor]:
+        """Yield what runs one job, in whichever slot is free; waits for one."""
+        work = partial(evaluate, evaluator=self.evaluator(lifelines, snapshot, editable))
+        with take(self._offer.slots, self._settings.lae_dir / "slots") as slot:
+            executor = LocalExecutor(work, (slot,), lifelines)
+            try:
+                yield executor
+            finally:
+                executor.close()

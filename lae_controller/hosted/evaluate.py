@@ -8,7 +8,6 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 
 from filelock import FileLock, Timeout
@@ -17,12 +16,9 @@ from lae_controller import build, results
 from lae_controller.begin import given_up
 from lae_controller.config import Settings
 from lae_controller.errors import ConfigError
-from lae_controller.evaluators.cascade import evaluate as run_cascade
-from lae_controller.executors.local import LocalExecutor
 from lae_controller.files import make_folder, read_json, write_json
 from lae_controller.inflight import InFlight, Pending
 from lae_controller.leases import evaluation_lock, is_evaluating
-from lae_controller.machine.slots import take
 from lae_controller.mutate import read_mutation
 from lae_controller.parts import Core
 from lae_controller.pipeline import MENDABLE
@@ -225,18 +221,11 @@ def _carry_out(view: Core, asked: Asked, lifelines: Lifelines) -> Result:
 
 def in_slot(view: Core, steps: Steps, pending: Pending, lifelines: Lifelines) -> Evaluation:
     """Evaluate a frozen child, or make a further run of a program, in whichever slot is free."""
-    settings = view.settings
-    place = build.machine(settings)
-    evaluator = build.evaluator_for(
-        settings, lifelines, place.threads, view.prepared.snapshot, steps.baseline.editable
-    )
-    with take(place.slots, settings.lae_dir / "slots") as slot:
-        work = partial(run_cascade, evaluator=evaluator)
-        executor = LocalExecutor(work, (slot,), lifelines)
-        try:
-            return _run(InFlight(executor, steps.job), pending)
-        finally:
-            executor.close()
+    site = build.site_for(view.settings)
+    with site.alone(lifelines, view.prepared.snapshot, steps.baseline.editable) as executor:
+        evaluation = _run(InFlight(executor, steps.job), pending)
+        executor.bring(pending.asked.child_id)  # whether it is kept is found out when it is told
+        return evaluation
 
 
 def _proposed(view: Core, asked: Asked) -> Mutation:

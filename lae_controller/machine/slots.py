@@ -16,6 +16,13 @@ from lae_controller.machine.accelerators import Accelerator, visible_env
 from lae_controller.machine.hardware import Hardware
 
 _TICK_S = 0.1
+_THREAD_VARIABLES = (
+    "OMP_NUM_THREADS",
+    "MKL_NUM_THREADS",
+    "OPENBLAS_NUM_THREADS",
+    "NUMEXPR_NUM_THREADS",
+    "VECLIB_MAXIMUM_THREADS",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +83,22 @@ def slots_for(hardware: Hardware, concurrency: int) -> tuple[Slot, ...]:
         _of(devices[index % len(devices)], shared=shared, index=index)
         for index in range(concurrency)
     )
+
+
+def slot_of(devices: Sequence[Accelerator], *, shared: bool) -> Slot:
+    """Return the slot of one child that holds these devices, or a share of one."""
+    if len(devices) == 1:
+        return _of(devices[0], shared=shared, index=0)
+    return Slot(
+        name=" ".join(f"{device.kind} {device.index}" for device in devices),
+        env={"CUDA_VISIBLE_DEVICES": ",".join(device.uuid for device in devices)},
+        devices=tuple(node for device in devices for node in _nodes(device)),
+    )
+
+
+def thread_variables(share: int) -> dict[str, str]:
+    """Return the environment that bounds numerical libraries to ``share`` threads each."""
+    return dict.fromkeys(_THREAD_VARIABLES, str(max(1, share)))
 
 
 def _of(device: Accelerator, *, shared: bool, index: int) -> Slot:

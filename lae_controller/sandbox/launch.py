@@ -92,6 +92,7 @@ class Lifelines:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._open: set[int] = set()
+        self._further: list[Callable[[], None]] = []
         self.cut_all = False
 
     def hold(self, descriptor: int) -> bool:
@@ -110,6 +111,14 @@ class Lifelines:
                 self._open.discard(descriptor)
                 os.close(descriptor)
 
+    def also(self, end: Callable[[], None]) -> None:
+        """Call ``end``, too, when everything is ended: for what runs beyond this machine."""
+        with self._lock:
+            if not self.cut_all:
+                self._further.append(end)
+                return
+        end()
+
     def end_all(self) -> None:
         """Cut every lifeline, and every later one as soon as it is held."""
         with self._lock:
@@ -117,6 +126,9 @@ class Lifelines:
             for descriptor in self._open:
                 os.close(descriptor)
             self._open.clear()
+            further, self._further = self._further, []
+        for end in further:
+            end()
 
 
 def run(command: Command, lifelines: Lifelines, cut: Callable[[], bool] | None = None) -> Ended:

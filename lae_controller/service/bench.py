@@ -5,13 +5,10 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Callable
-from functools import partial
 
 from lae_controller import build
 from lae_controller.config import Settings
 from lae_controller.evaluators import Interrupted
-from lae_controller.evaluators.cascade import evaluate
-from lae_controller.executors.local import LocalExecutor
 from lae_controller.files import remove_tree
 from lae_controller.lock import ControllerLock
 from lae_controller.sandbox.launch import Lifelines
@@ -36,12 +33,8 @@ def work_on(client: ApiClient, experiment: str, settings: Settings, say: Say, li
         try:
             prepared = build.prepared_run(settings, lifelines, say)
             refuse_ineffective(settings, prepared)
-            place = build.machine(settings)
-            evaluator = build.evaluator_for(
-                settings, lifelines, place.threads, prepared.snapshot, prepared.baseline.editable
-            )
-            run_one = partial(evaluate, evaluator=evaluator)
-            executor = LocalExecutor(run_one, place.slots, lifelines)
+            site = build.site_for(settings)
+            executor = site.executor(lifelines, prepared.snapshot, prepared.baseline.editable)
             rng = random.Random(f"{experiment}:{time.time_ns()}")
             bench = Bench(settings, prepared, executor, limit)
             try:

@@ -198,6 +198,12 @@ class ClientExecutor:
         programs = self._experiment.book.programs
         return any(programs[child].state is ProgramState.COMPLETED for child in self._attempts)
 
+    def bring(self, child_id: str) -> None:
+        """Leave everything as it is: clients keep what their runs leave behind."""
+
+    def forget(self, child_id: str) -> None:
+        """Leave everything as it is, for the same reason."""
+
     def collect(self, attempt: str) -> Evaluation:
         """Return what the client reported."""
         if self._closed:

@@ -9,6 +9,7 @@ from lae_controller import results
 from lae_controller.change.patch import repository_prefix, unified
 from lae_controller.config import Settings
 from lae_controller.errors import ConfigError
+from lae_controller.files import read_json
 from lae_controller.ledger import HistoryRow
 from lae_controller.lock import holder, is_held
 from lae_controller.parts import Core
@@ -41,6 +42,7 @@ def status(view: Core) -> dict[str, Any]:
         "seconds": round(summary.elapsed, 1),
         "last_stop": state.last_stop,
         "disk_bytes": _size(view),
+        **_nodes(settings, running=running),
     }
 
 
@@ -49,7 +51,30 @@ def before_children(settings: Settings) -> dict[str, Any] | None:
     if (settings.lae_dir / "base.json").exists() or not is_held(settings.lae_dir):
         return None
     pid = holder(settings.lae_dir).get("pid")
-    return {"running": True, "pid": pid, "phase": "baseline", "children": 0}
+    nodes = _nodes(settings, running=True)
+    return {"running": True, "pid": pid, "phase": "baseline", "children": 0, **nodes}
+
+
+def _nodes(settings: Settings, *, running: bool) -> dict[str, Any]:
+    """Return the machines that evaluate, as the controller noted them; nothing if it is this one.
+
+    What a controller that was killed noted is no longer so.
+    """
+    noted = read_json(settings.lae_dir / "nodes.json")
+    if settings.executor.kind == "local" or not isinstance(noted, list):
+        return {}
+    return {"nodes": noted if running else []}
+
+
+def status_text(found: dict[str, Any]) -> str:
+    """Write ``status`` for people: a line for each key, and one for each node."""
+    lines = [f"{key:<12} {item}" for key, item in found.items() if key != "nodes"]
+    for node in found.get("nodes", ()):
+        kind = f", {node['gpus']:g} {node['accelerator'] or 'GPU'}" if node["gpus"] else ""
+        running = ", ".join(node["running"]) or "nothing"
+        what = f"{node['cpus']:g} CPUs{kind}, {node['state']}, runs {running}"
+        lines.append(f"{'node':<12} {node['host']} ({node['node']}): {what}")
+    return "\n".join(lines)
 
 
 def _size(view: Core) -> int:

@@ -1,0 +1,94 @@
+"""Clusters on this machine, and what is left of them in the process table."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import socket
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+OBJECT_STORE = 80 << 20
+_TRIES = 3
+SMALL = {
+    "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0",  # Ray's word for: the loopback alone
+    "RAY_USAGE_STATS_ENABLED": "0",
+    "RAY_prestart_worker_first_driver": "0",  # no processes that nobody asked for
+    "RAY_enable_worker_prestart": "0",
+}
+
+
+@contextmanager
+def cluster(*cpus: float, connect: bool = True) -> Iterator[Any]:
+    """Run a cluster on the loopback, one node for each of ``cpus``; the first is its head.
+
+    Args:
+        connect: whether this process joins it; else only others do, by ``address``.
+    """
+    os.environ.update(SMALL)
+    pytest.importorskip("ray")
+    import ray
+    from ray.cluster_utils import Cluster
+
+    made = Cluster()
+    try:
+        add_node(made, cpus[0], include_dashboard=False)
+        made.workers = [add_node(made, each) for each in cpus[1:]]
+        if connect:
+            ray.init(made.address, namespace="lae", log_to_driver=False, configure_logging=False)
+        yield made
+    finally:
+        ray.shutdown()
+        made.shutdown()
+
+
+def add_node(made: Any, cpus: float, **more: Any) -> Any:
+    """Add a node to a cluster; one that a busy machine starts too slowly is begun again."""
+    for _ in range(_TRIES - 1):
+        with contextlib.suppress(Exception):
+            return made.add_node(**node_of(cpus), **more)
+    return made.add_node(**node_of(cpus), **more)
+
+
+def node_of(cpus: float) -> dict[str, Any]:
+    """Return the parameters of one node.
+
+    Its ports are given: a node waits half a minute at most for agents that choose their own.
+    """
+    ports = "metrics_agent_port metrics_export_port dashboard_agent_listen_port".split()
+    sockets = [socket.create_server(("127.0.0.1", 0)) for _ in (*ports, "")]
+    found = [each.getsockname()[1] for each in sockets]
+    for each in sockets:
+        each.close()
+    given = dict(zip((*ports, "runtime_env_agent_port"), found, strict=True))
+    place = {"node_ip_address": "127.0.0.1", "object_store_memory": OBJECT_STORE}
+    return {**place, **given, "num_cpus": cpus}
+
+
+def processes(marker: str) -> list[int]:
+    """Return the processes whose command line, environment or folder speaks of ``marker``."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit() and int(entry.name) != os.getpid():
+            try:
+                words = (entry / "cmdline").read_bytes() + bytes((entry / "cwd").readlink())
+            except OSError:
+                continue
+            if marker.encode() in words:
+                found.append(int(entry.name))
+    return found
+
+
+def gone(marker: str, within: float) -> bool:
+    """Wait until no process speaks of ``marker``; says whether that came true in time."""
+    until = time.monotonic() + within
+    while processes(marker):
+        if time.monotonic() > until:
+            return False
+        time.sleep(0.1)
+    return True
