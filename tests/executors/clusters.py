@@ -6,7 +6,7 @@ import contextlib
 import os
 import socket
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -21,6 +21,20 @@ SMALL = {
     "RAY_prestart_worker_first_driver": "0",  # no processes that nobody asked for
     "RAY_enable_worker_prestart": "0",
 }
+
+
+WAITS = """\
+import os, subprocess, sys, time
+from pathlib import Path
+
+def run(seed):
+    words = [sys.executable, "-c", "import time; time.sleep(600)", {marker!r}]
+    subprocess.Popen(words, start_new_session=True)
+    Path({begun!r}).touch()
+    while not Path({go!r}).exists():
+        time.sleep(0.05)
+    return float(seed)
+"""
 
 
 @contextmanager
@@ -92,3 +106,17 @@ def gone(marker: str, within: float) -> bool:
             return False
         time.sleep(0.1)
     return True
+
+
+def on(made: Any, folder: Path, **more: object) -> str:
+    """Return the settings that send a run to a cluster; busy machines are given patience."""
+    given = {"kind": "ray", "address": f"'{made.address}'", "node_dir": folder / "nodes"}
+    given = {**given, "lifeline": 30, **more}
+    return "executor: {" + ", ".join(f"{key}: {value}" for key, value in given.items()) + "}\n"
+
+
+def wait_until(happened: Callable[[], bool], within: float = 300.0) -> None:
+    until = time.monotonic() + within
+    while not happened():
+        assert time.monotonic() < until, "it did not happen in time"
+        time.sleep(0.05)

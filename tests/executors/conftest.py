@@ -1,4 +1,4 @@
-"""One cluster for all tests that do not harm it."""
+"""One cluster for all tests of a file that do not harm it: a process drives one at a time."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from clusters import cluster
 from executor_bench import made_bench
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def shared_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     """Return a cluster of three nodes with room for one child each; its keepers stay.
 

@@ -15,38 +15,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from clusters import add_node, cluster, gone, processes
+from clusters import WAITS, add_node, cluster, gone, on, processes, wait_until
 from executor_bench import ECHO, made_bench
 from tiny_project import make_project
 
 from lae_controller.errors import PrerequisiteError
 from lae_controller.executors import ray_packing
-from lae_controller.program import Status
-from lae_controller.sandbox.tiers import probe_tiers
 
 pytestmark = pytest.mark.ray
 
 LEDGERS = ("history.tsv", "archive.tsv")
 CHILDREN = 60
-WAITS = """\
-import os, subprocess, sys, time
-from pathlib import Path
-
-def run(seed):
-    words = [sys.executable, "-c", "import time; time.sleep(600)", {marker!r}]
-    subprocess.Popen(words, start_new_session=True)
-    Path({begun!r}).touch()
-    while not Path({go!r}).exists():
-        time.sleep(0.05)
-    return float(seed)
-"""
-
-
-def on(made: Any, folder: Path, **more: object) -> str:
-    """Return the settings that send a run to a cluster; busy machines are given patience."""
-    given = {"kind": "ray", "address": f"'{made.address}'", "node_dir": folder / "nodes"}
-    given = {**given, "lifeline": 30, **more}
-    return "executor: {" + ", ".join(f"{key}: {value}" for key, value in given.items()) + "}\n"
 
 
 def start(project: Path) -> subprocess.Popen[str]:
@@ -78,13 +57,6 @@ def children(project: Path) -> int:
     """Return how many children were told so far, those of generation 0 included."""
     history = project / "sandbox/lae/history.tsv"
     return len(history.read_text().splitlines()) - 1 if history.exists() else 0
-
-
-def wait_until(happened: Callable[[], bool], within: float = 300.0) -> None:
-    until = time.monotonic() + within
-    while not happened():
-        assert time.monotonic() < until, "it did not happen in time"
-        time.sleep(0.05)
 
 
 def reached(project: Path, count: int, controller: subprocess.Popen[str]) -> Callable[[], bool]:
@@ -128,42 +100,6 @@ def test_a_run_survives_a_node_and_takes_in_another(tmp_path: Path) -> None:
     assert set(Counter(row.split("\t")[3] for row in rows).values()) == {1}
     assert gone(str(tmp_path), 10.0), processes(str(tmp_path))
     assert list((tmp_path / "nodes").glob("*/runs/*/lae/runs/*")) == []
-
-
-def test_what_was_lost_with_its_node_is_evaluated_again_and_charged_once(tmp_path: Path) -> None:
-    marker, begun, go = f"lost-{tmp_path.name}", tmp_path / "begun", tmp_path / "go"
-    with cluster(0, 1, 1) as made:
-        bench = made_bench(tmp_path / "project", on(made, tmp_path))
-        model = WAITS.format(marker=marker, begun=str(begun), go=str(go))
-        attempt = bench.executor.submit(bench.job("g1-i0-a0", model))
-        wait_until(lambda: bench.executor.poll(0.1) == () and begun.exists())
-        wait_until(lambda: bench.executor.poll(0.1) == () and bool(bench.executor.running()))
-        first = processes(marker)
-        assert first
-        shown = json.loads((bench.settings.lae_dir / "nodes.json").read_text())
-        (busy,) = (node["node"] for node in shown if node["running"])
-        (victim,) = (each for each in made.workers if each.node_id.startswith(busy))
-        begun.unlink()
-        made.remove_node(victim, allow_graceful=False)
-        wait_until(lambda: bench.executor.poll(0.1) == () and begun.exists())
-        assert not set(first) & set(processes(marker)), "the old tree is still there"
-        go.touch()
-        found = bench.finish(attempt)[attempt]
-        assert (found.status, found.metric, found.charge) == (Status.EVALUATED, 42.0, 1.0)
-        bench.executor.close()
-        assert gone(marker, 10.0)
-
-
-def test_capacity_follows_the_cluster_unless_it_is_set(tmp_path: Path) -> None:
-    with cluster(2, 1) as made:
-        follows = made_bench(tmp_path / "a", on(made, tmp_path, num_cpus=1))
-        fixed = made_bench(tmp_path / "b", on(made, tmp_path) + "concurrency: 7\n")
-        assert (follows.executor.capacity(), fixed.executor.capacity()) == (3, 7)
-        added = add_node(made, 3)
-        wait_until(lambda: follows.executor.capacity() == 6)
-        made.remove_node(added, allow_graceful=False)
-        wait_until(lambda: follows.executor.capacity() == 3)
-        assert fixed.executor.capacity() == 7
 
 
 # -- controllers that die --------------------------------------------------------------------------
@@ -239,39 +175,7 @@ def test_a_killed_run_goes_on_and_writes_the_same_ledgers(
     assert gone(str(far), 10.0)
 
 
-# -- nodes that share nothing ----------------------------------------------------------------------
-
-
-def test_a_node_without_the_project_gets_everything_it_needs(tmp_path: Path) -> None:
-    bwrap = probe_tiers().bubblewrap
-    if bwrap is None:
-        pytest.skip("bubblewrap does not work on this machine")
-    data = tmp_path / "project" / "data.bin"
-    reads = (
-        "from pathlib import Path\n\ndef run(seed):\n"
-        "    return float(len(Path('data.bin').read_bytes()))\n"
-    )
-    with cluster(0) as made:
-        words = f"{sys.executable} -m ray.scripts.scripts start --block --num-cpus 1".split()
-        words += ["--address", made.address, "--node-ip-address", "127.0.0.1"]
-        words += ["--object-store-memory", str(80 << 20)]
-        hide = ["--dev-bind", "/", "/", "--tmpfs", str(tmp_path / "project")]
-        (tmp_path / "project").mkdir()
-        node = subprocess.Popen([str(bwrap.path), *hide, "--", *words], stdout=subprocess.DEVNULL)
-        try:
-            (tmp_path / "project").rmdir()
-            settings = on(made, tmp_path, num_cpus=1) + "data_paths: [data.bin]\nconcurrency: 1\n"
-            bench = made_bench(tmp_path / "project", settings, {"data.bin": b"x" * 1000})
-            assert data.is_file()
-            attempt = bench.executor.submit(bench.job("g1-i0-a0", reads))
-            found = bench.finish(attempt, within=120.0)[attempt]
-            assert found.metric == 1000.0
-            (mirror,) = (tmp_path / "nodes").glob("*/runs/*")
-            assert (mirror / "project").is_dir()
-            bench.executor.close()
-        finally:
-            node.terminate()
-            node.wait(timeout=60)
+# -- nodes that do not fit -------------------------------------------------------------------------
 
 
 def test_another_build_on_a_node_is_refused(
