@@ -88,7 +88,7 @@ def made_bench(
     base: str = CONFIG,
 ) -> Bench:
     """Make a project below ``root``; ``extra`` is appended to its settings."""
-    root.mkdir(parents=True)
+    root.mkdir(parents=True, exist_ok=True)
     whole: dict[str, str | bytes] = {"model.py": ECHO, "train.py": TRAIN, **(files or {})}
     for name, content in whole.items():
         (root / name).parent.mkdir(parents=True, exist_ok=True)

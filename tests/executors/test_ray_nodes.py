@@ -68,9 +68,8 @@ def test_a_node_without_the_project_gets_everything_it_needs(tmp_path: Path) -> 
         words += ["--object-store-memory", str(80 << 20)]
         hide = ["--dev-bind", "/", "/", "--tmpfs", str(tmp_path / "project")]
         (tmp_path / "project").mkdir()
-        node = subprocess.Popen([str(bwrap.path), *hide, "--", *words], stdout=subprocess.DEVNULL)
+        node = subprocess.Popen([str(bwrap.binary), *hide, "--", *words], stdout=subprocess.DEVNULL)
         try:
-            (tmp_path / "project").rmdir()
             settings = on(made, tmp_path, num_cpus=1) + "data_paths: [data.bin]\nconcurrency: 1\n"
             bench = made_bench(tmp_path / "project", settings, {"data.bin": b"x" * 1000})
             assert data.is_file()

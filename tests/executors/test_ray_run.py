@@ -168,7 +168,7 @@ def test_a_killed_run_goes_on_and_writes_the_same_ledgers(
     controller = start(far)
     wait_until(lambda: children(far) >= 4 or controller.poll() is not None)
     controller.kill()
-    controller.wait()
+    controller.communicate()
     assert controller.returncode == -signal.SIGKILL
     lae("run", str(far), "--yes")
     assert ledgers(far) == ledgers(local)
