@@ -116,6 +116,11 @@ class Pipeline:
         """How many children wait for a slot."""
         return len(self._ready)
 
+    @property
+    def untold(self) -> int:
+        """How many children have a result that is not handed out, as it is still being written."""
+        return len(self._finished)
+
     def add(self, asked: Asked) -> None:
         """Take in a child that was asked for: build its directory and start its Mutator."""
         if self._steps.children.folder(asked.child_id).exists():  # an earlier session got so far

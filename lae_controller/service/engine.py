@@ -162,7 +162,8 @@ class Engine:
         experiment = self._experiment
         if self._closing or experiment.broken:
             return False
-        under_way = search.pipeline.proposing + search.pipeline.ready > 0
+        pipeline = search.pipeline
+        under_way = pipeline.proposing + pipeline.ready + pipeline.untold > 0
         return experiment.state in _ALIVE or under_way or search.executor.owes()
 
     def _fill(self, search: Search) -> None:
