@@ -14,7 +14,7 @@ import click
 
 from lae_controller import build
 from lae_controller.config import Settings
-from lae_controller.errors import ConfigError, LaeError, PrerequisiteError
+from lae_controller.errors import ConfigError, LaeError, LockedError, PrerequisiteError
 from lae_controller.files import make_folder
 from lae_controller.lock import is_held
 from lae_controller.quantities import TotalBudget, parse_duration
@@ -131,5 +131,6 @@ def given_up(log: Path, status: int, what: str = "") -> LaeError:
     """
     said = log.read_text("utf-8", "replace").strip().splitlines() if log.exists() else []
     reason = said[-1].removeprefix("lae: ") if said else f"exit status {status}"
-    kind = ConfigError if status == ConfigError.exit_code else PrerequisiteError
+    kinds = (ConfigError, LockedError)
+    kind = next((kind for kind in kinds if kind.exit_code == status), PrerequisiteError)
     return kind(what + reason)

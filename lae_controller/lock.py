@@ -94,6 +94,19 @@ def holder(lae_dir: Path) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
+def refuse_beside_a_controller(lae_dir: Path) -> None:
+    """Refuse to work beside a controller that holds this folder for its life.
+
+    Whoever takes a lock of its own first and then asks this, while a controller takes its lock
+    first and then looks at the others', cannot do twice what the other does.
+
+    Raises:
+        LockedError: if there is one; a brief holder (``ask``, ``tell``) is none.
+    """
+    if is_held(lae_dir) and not holder(lae_dir).get("brief"):
+        raise LockedError(_held(lae_dir, holder(lae_dir)))
+
+
 def is_held(lae_dir: Path) -> bool:
     """Say whether a controller works in this folder now."""
     return is_locked(lae_dir / "lock")

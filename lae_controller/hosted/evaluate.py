@@ -19,6 +19,7 @@ from lae_controller.errors import ConfigError
 from lae_controller.files import make_folder, read_json, write_json
 from lae_controller.inflight import InFlight, Pending
 from lae_controller.leases import evaluation_lock, is_evaluating
+from lae_controller.lock import refuse_beside_a_controller
 from lae_controller.mutate import read_mutation
 from lae_controller.parts import Core
 from lae_controller.pipeline import MENDABLE
@@ -175,7 +176,11 @@ def exit_status(pid: int) -> int | None:
 
 @contextmanager
 def alone(settings: Settings, name: str) -> Iterator[Core | None]:
-    """Hold the lock of one evaluation; gives the run as it stands, or None if another holds it."""
+    """Hold the lock of one evaluation; gives the run as it stands, or None if another holds it.
+
+    Raises:
+        LockedError: if a controller works here, which evaluates what is left by itself.
+    """
     lock = evaluation_lock(settings.lae_dir, name)
     try:
         lock.acquire(timeout=_PATIENCE_S)
@@ -184,6 +189,7 @@ def alone(settings: Settings, name: str) -> Iterator[Core | None]:
         return
     with lock, stop_signals():
         lock.release()  # counted twice
+        refuse_beside_a_controller(settings.lae_dir)
         yield build.view(settings, quiet)
 
 

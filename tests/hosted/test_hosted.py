@@ -243,3 +243,15 @@ def test_a_copy_of_the_settings_gives_another_budget(loop: Loop) -> None:
     asking = Loop(spent).ask()
     assert asking.tasks == ()
     assert asking.stop is not None
+
+
+def test_a_running_controller_does_what_is_left_by_itself(loop: Loop) -> None:
+    (task,) = loop.ask(1).tasks
+    edit(task, "RATE = 0.5", "RATE = 0.3")
+    expected = pytest.raises(LockedError, match="another controller works here")
+    with ControllerLock(loop.settings.lae_dir), expected:
+        loop.evaluate(task.child_id)
+    with ControllerLock(loop.settings.lae_dir, patience=5.0):  # as ask and tell hold it
+        result = loop.evaluate(task.child_id)
+    assert result is not None
+    assert result.evaluation.status.value == "evaluated"
