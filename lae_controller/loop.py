@@ -191,6 +191,7 @@ class Controller:
         """Go on with children of an earlier session: tell what is finished, redo the rest."""
         left = list(self.state.asked.values())
         outcomes = self.steps.on_disk(left)
+        pipeline.claimed.update(claimed_by(outcomes.values()))
         for asked in left:
             if asked.child_id in outcomes:
                 confirm.add(asked, outcomes[asked.child_id])

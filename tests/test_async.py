@@ -67,7 +67,7 @@ def test_the_views_are_what_the_journal_says(finished: Path) -> None:
     said: list[str] = []
     state = state_of(finished, said)
     assert said == []
-    assert len(state.rows) > 10
+    assert len(state.rows) > 7  # even if each child goes through both stages
 
 
 def test_kill_dash_nine_loses_nothing(tmp_path: Path) -> None:
