@@ -53,10 +53,17 @@ def draft(directory: Path, assignments: tuple[str, ...], *, ask: bool) -> Draft:
     if path.exists():
         return _existing(path, given)
     known = known_keys(load_schema("run"))
-    proposal = with_settings(infer(directory.resolve(), bool(probe().accelerators)), given, known)
+    proposal = _proposed(directory.resolve(), given)
+    if "scoring.mode" not in given:
+        given.pop("run_cmd", None)  # it stands in the proposal, with budget and seed put in
+    proposal = with_settings(proposal, given, known)
     if ask:
         proposal = ask_missing(proposal, click_ask)
     return _new(path, proposal)
+
+
+def _proposed(root: Path, given: Mapping[str, str]) -> Proposal:
+    return infer(root, bool(probe().accelerators), run_cmd=given.get("run_cmd"))
 
 
 def _assignment(text: str) -> tuple[str, str]:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from lae_controller.bindings.ask import Ask, Question, ask_missing, click_ask
 from lae_controller.bindings.budget import find_budget, find_seed
-from lae_controller.bindings.command import Command, find_command
+from lae_controller.bindings.command import Command, find_command, given_command
 from lae_controller.bindings.configs import file_settings
 from lae_controller.bindings.files import find_data, find_editable, find_protected
 from lae_controller.bindings.metric import find_metric
@@ -36,20 +36,26 @@ _TOTAL = 40
 _NAMES_CODE = frozenset({"_target_", "target", "class_path"})
 
 
-def infer(root: Path, has_gpu: bool = False, has_uv: bool | None = None) -> Proposal:
+def infer(
+    root: Path, has_gpu: bool = False, has_uv: bool | None = None, run_cmd: str | None = None
+) -> Proposal:
     """Propose bindings for the training project in ``root``, from its files alone.
 
     Args:
         has_gpu: whether training can use an accelerator here; without one a CPU variant of the
             training command is preferred.
         has_uv: whether ``uv`` can be run; None to look for it on the PATH.
+        run_cmd: the training command, if a person said it; all else is inferred for it.
 
     Returns:
         a proposal in which ``editable_files`` has no value, ever: that is for a person to say.
     """
     project = scan(root)
     uv = shutil.which("uv") is not None if has_uv is None else has_uv
-    command = find_command(project, has_gpu, uv)
+    if run_cmd is None:
+        command = find_command(project, has_gpu, uv)
+    else:
+        command = given_command(project, run_cmd)
     files, settings = _program(project, command)
     budget = find_budget(settings, command.text, command.env)
     seed = find_seed(settings, budget.command, budget.env)

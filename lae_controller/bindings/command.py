@@ -90,6 +90,14 @@ def find_command(project: Project, has_gpu: bool, has_uv: bool) -> Command:
     )
 
 
+def given_command(project: Project, text: str) -> Command:
+    """Return the command that a person gave, with the script that it runs if that can be told."""
+    plain = text.replace("{python}", "python")
+    scripts = (_entrypoint(project, launch) for launch in launches(plain))
+    entrypoint = next((script for script in scripts if script is not None), None)
+    return Command(text, entrypoint, (), "given by you", certain=True)
+
+
 def _nothing_found(project: Project) -> str:
     if project.scripts:
         return "none of the Python files looks like a training script"
