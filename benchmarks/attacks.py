@@ -37,7 +37,7 @@ REPOSITORY = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(REPOSITORY))
 
 from lae_controller.sandbox import landlock  # noqa: E402
-from lae_controller.sandbox.bubblewrap import mount_points  # noqa: E402
+from lae_controller.sandbox.bubblewrap import make_nodes, mount_points  # noqa: E402
 from lae_controller.sandbox.home import survey_home  # noqa: E402
 from lae_controller.sandbox.launch import Command, Lifelines, run  # noqa: E402
 from lae_controller.sandbox.snapshot import Entry  # noqa: E402
@@ -63,6 +63,8 @@ class Attempt:
     open_in_landlock: int = 0
 
 
+_NULL = Path("/dev/null").stat()
+NODE = (_NULL.st_dev, _NULL.st_ino)
 PRELUDE = """
 import contextlib, ctypes, glob, os, signal, socket, stat, sys, time
 HOME, PROJECT, LAE, VICTIM = (os.environ[n] for n in ("HOME", "PROJECT", "LAE", "VICTIM"))
@@ -103,7 +105,15 @@ ATTEMPTS = (
     Attempt("chmod", "os.chmod(HOME + '/notes.txt', 0o666)", 99),
     Attempt("chmod data", "os.chmod('data/set.bin', 0o666)", 99),
     Attempt("utime", "os.utime('data/set.bin', (1, 1))", 99),
-    Attempt("chmod a device", "os.chmod('/dev/null', 0o666); worked()", 99),
+    Attempt(
+        "chmod a device",  # of the machine: a run may do as it likes with a node of its own
+        f"""
+found = os.stat('/dev/null')
+os.chmod('/dev/null', 0o666)
+if (found.st_dev, found.st_ino) == {NODE}: worked()
+""",
+        99,
+    ),
     Attempt(
         "unmount what covers",
         """
@@ -234,6 +244,7 @@ class World:
             mounts=mounts,
             readable=(self.base, REPOSITORY),
             hidden=(self.lae,),
+            nodes=make_nodes(self.run / "dev", ()) if tier is Tier.BWRAP else None,
         )
 
     def state(self) -> dict[str, object]:
