@@ -123,6 +123,17 @@ def test_what_has_nothing_to_show_says_why(tmp_path: Path, project: Path) -> Non
         assert ask(service, f"{DATA}/runs/run-2").status == 404
 
 
+def test_a_baseline_that_is_told_on_some_islands_is_waited_for(tmp_path: Path) -> None:
+    project = make_run(tmp_path / "made", Made(children=0, stop=None))
+    journal = config.load(project).lae_dir / "journal.jsonl"
+    lines = journal.read_text().splitlines(keepends=True)
+    for told in range(len(lines)):
+        journal.write_text("".join(lines[: told + 1]))
+        with running_service(tmp_path / str(told), watch=(str(project),)) as service:
+            view = ask(service, f"{DATA}/runs/run-1").json
+        assert (view["data"] is None) is (told < len(lines) - 1)
+
+
 def events_of(service: Service, key: str, most: int) -> list[tuple[str, Any]]:
     """Return the first events of a run."""
     found: list[tuple[str, Any]] = []
@@ -162,7 +173,8 @@ def test_events_tell_what_runs_and_when_there_is_news(service: Service) -> None:
     ):
         assert time.monotonic() < deadline
         time.sleep(0.1)
-    assert dict(events_of(service, key, 2))["view"]["version"] != events["view"]["version"]
+    while dict(events_of(service, key, 2))["view"]["version"] == events["view"]["version"]:
+        assert time.monotonic() < deadline  # what was seen half a second ago is shown again
 
 
 # -- stopping --------------------------------------------------------------------------------------

@@ -191,8 +191,9 @@ def test_a_program_that_is_proposed_again_while_it_is_out_keeps_its_score(tmp_pa
             ["2.25", "evaluated"],
             ["2.5", "evaluated"],
         ]
-        (twin,) = set(told) - set(done)
-        assert told[twin] == ["-", "crash"]
+        twins = [told[child] for child in set(told) - set(done)]
+        assert twins  # more than one, if the next was proposed before the end
+        assert all(twin == ["-", "crash"] for twin in twins)
 
 
 def test_a_program_that_cannot_be_mutated_further_completes(

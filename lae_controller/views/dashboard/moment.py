@@ -55,8 +55,9 @@ def _folders(folder: Path) -> list[str]:
 
 
 def picture(core: Core) -> Picture | None:
-    """Return what a run has come to; None before its baseline is told."""
-    if core.state.search.global_best() is None:
+    """Return what a run has come to; None before its baseline is told on every island."""
+    islands = range(core.settings.evolution.num_islands)
+    if not all(core.state.search.elites(island) for island in islands):
         return None
     return picture_of(core.settings, core.prepared.baseline, core.state, LATEST)
 
