@@ -197,7 +197,8 @@ class Controller:
                 confirm.add(asked, outcomes[asked.child_id])
         for asked in left:
             if asked.child_id not in outcomes:
-                pipeline.add(asked)
+                began = (self.settings.lae_dir / "runs" / asked.child_id).is_dir()
+                pipeline.add(asked, began=began)
 
     def _fill(self, pipeline: Pipeline) -> Stop | None:
         """Ask for children until enough are under way; return why that has an end."""

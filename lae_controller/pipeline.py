@@ -92,6 +92,7 @@ class Pipeline:
         self._proposing: dict[str, tuple[Try, Future[Mutation | MutatorFailure]]] = {}
         self._crowds: dict[str, int] = {}
         self._calls: deque[tuple[int, float]] = deque()
+        self._began: set[str] = set()
         self._tries: dict[str, Try] = {}
         self._later: list[tuple[float, Try]] = []
         self._ready: deque[Pending] = deque()
@@ -121,8 +122,15 @@ class Pipeline:
         """How many children have a result that is not handed out, as it is still being written."""
         return len(self._finished)
 
-    def add(self, asked: Asked) -> None:
-        """Take in a child that was asked for: build its directory and start its Mutator."""
+    def add(self, asked: Asked, *, began: bool = False) -> None:
+        """Take in a child that was asked for: build its directory and start its Mutator.
+
+        Args:
+            began: whether an earlier session ran its program. Such children are frozen before all
+                others: should two come to the same program, the one that was run counts.
+        """
+        if began:
+            self._began.add(asked.child_id)
         if self._steps.children.folder(asked.child_id).exists():  # an earlier session got so far
             asked = self._steps.again(asked)
         self._propose(Try(asked))
@@ -193,6 +201,7 @@ class Pipeline:
         children, state = self._steps.children, self._steps.state
         task = children.build(attempt.asked, state, attempt.failures)
         if not self.purse.commit(task, children.mutator_of(attempt.asked)):
+            self._began.discard(attempt.asked.child_id)
             return  # it stays asked for, and is taken up again when there is more to spend
         future = self._mutators.submit(children.mutate, attempt.asked.child_id)
         self._proposing[attempt.asked.child_id] = (attempt, future)
@@ -205,7 +214,8 @@ class Pipeline:
             time.sleep(_TICK_S)
 
     def _awaited(self) -> list[Future[Mutation | MutatorFailure]]:
-        futures = [future for _, future in self._proposing.values()]
+        began = self._began or self._proposing
+        futures = [future for child, (_, future) in self._proposing.items() if child in began]
         return futures[:1] if self._in_order else futures
 
     def _tick(self) -> float:
@@ -220,8 +230,11 @@ class Pipeline:
             self._propose(attempt)
         for child in list(self._proposing):
             attempt, future = self._proposing[child]
+            if self._began and child not in self._began:
+                continue
             if future.done():
                 del self._proposing[child]
+                self._began.discard(child)
                 proposal, crowd = future.result(), self._crowds.pop(child)
                 if proposal.usage is not None and proposal.usage.calls:
                     self._calls.append((crowd, proposal.usage.seconds))

@@ -6,6 +6,7 @@ The runs made here are charged to the budget and kept, so that ``check`` and ``r
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -300,15 +301,26 @@ class _Preparation:
 
     def _refusal(self, stage: str, budget: float, found: Measurement) -> str:
         reason = found.reason.value if found.reason else "unknown"
-        hint = ""
-        if "Read-only file system" in found.detail:
-            hint = "Runs may write anywhere in their own copy, but not to data_paths. "
+        help_with = hint(found.detail, self.settings.root)
         return (
             f"the baseline's {stage} run (budget {number_text(budget)}) gave no usable "
             f"{self.settings.metric}: {reason}: {found.detail}\n"
             f"Expected {_what_is_run(self.settings)} to report {self.settings.metric!r}. "
-            f"{hint}Mend the settings or the project; nothing was spent on children"
+            f"{help_with}Mend the settings or the project; nothing was spent on children"
         )
+
+
+def hint(detail: str, root: Path) -> str:
+    """Return a sentence that helps with a failure that is often seen; empty for any other."""
+    if "Read-only file system" in detail:
+        return "Runs may write anywhere in their own copy, but not to data_paths. "
+    lacking = re.search(r"No module named '(\w+)", detail)
+    if lacking is None:
+        return ""
+    name = lacking[1]
+    if (root / name).is_dir() or (root / f"{name}.py").is_file():
+        return f"{name} lies in the project: `env: {{PYTHONPATH: .}}` lets runs find it. "
+    return f"Is {name} installed for the Python of run_cmd? "
 
 
 def _what_is_run(settings: Settings) -> str:

@@ -268,3 +268,27 @@ def test_odd_files_never_stop_it(tmp_path: Path) -> None:
 def test_odd_code_never_stops_it(build: Build, code: str) -> None:
     proposal = infer(build({"train.py": code + "\n"}))
     assert proposal.value("entrypoint") in (None, "train.py")
+
+
+def test_everything_is_inferred_for_the_command_that_a_person_gave(build: Build) -> None:
+    script = """
+        import argparse
+        parser = argparse.ArgumentParser()
+        parser.add_argument("--epochs", type=int, default=5)
+        parser.add_argument("--seed", type=int, default=0)
+        options = parser.parse_args()
+        loss.backward()
+        print("{name}_acc:", 1.0)
+        """
+    root = build(
+        {
+            "README.md": "```sh\npython train.py\n```\n",
+            "train.py": script.format(name="other"),
+            "examples/digits.py": script.format(name="digits"),
+        }
+    )
+    proposal = infer(root, run_cmd="{python} examples/digits.py")
+    assert proposal.value("run_cmd") == "{python} examples/digits.py"
+    assert proposal.value("entrypoint") == "examples/digits.py"
+    assert proposal.value("metric") == "digits_acc"
+    assert (proposal.value("budget_key"), proposal.value("seed_key")) == ("--epochs", "--seed")
