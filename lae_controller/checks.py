@@ -91,7 +91,7 @@ def report(settings: Settings, prepared: Prepared, probed: Iterable[Check] = ())
         _full(settings, baseline),
         *_scoring(settings, baseline),
         *_held_out(settings),
-        _noise(baseline),
+        _noise(settings, baseline),
         *probed,
         _estimate(settings, baseline),
     ]
@@ -197,12 +197,15 @@ def _held_out(settings: Settings) -> list[Check]:
     return [Check("test", "ok", f"once at the end: {settings.scoring.test_cmd}")]
 
 
-def _noise(baseline: Baseline) -> Check:
+def _noise(settings: Settings, baseline: Baseline) -> Check:
     if baseline.spread is None:
         return Check("noise", "note", "not measured: one baseline run (confirm.baseline_runs)")
     runs = f"{len(baseline.metrics)} baseline runs"
     if baseline.is_exact:
-        return Check("noise", "ok", f"{runs}, no spread: deterministic")
+        text = f"{runs}, no spread: deterministic"
+        if settings.takes_seed:
+            text += "; other seeds gave the very same, so how much luck counts stays unseen"
+        return Check("noise", "ok", text)
     if baseline.spread == 0.0:
         text = (
             f"{runs} tie in the metric and differ otherwise: it is too coarse to show its noise, "
