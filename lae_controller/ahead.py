@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from lae_controller.config import MutatorSettings
 from lae_controller.mutators import MENDING
 from lae_controller.results import Result
 
@@ -12,6 +13,7 @@ _WEIGHT = 0.2
 _MEMORY = 0.98
 _FEW = 8
 _NEAR = 4.0
+_LATE = 0.8
 
 
 class Ahead:
@@ -22,17 +24,28 @@ class Ahead:
     proposals a slot are under way beside what runs (Little's law).
     """
 
-    def __init__(self, backend: str) -> None:
-        self._asks_a_model = backend in MENDING
+    def __init__(self, mutator: MutatorSettings) -> None:
+        self._asks_a_model = mutator.backend in MENDING
+        self._patience = _LATE * mutator.timeout
         self._proposal: float | None = None
         self._evaluation: float | None = None
         self._queueing = Queueing()
+        self._bearable = float(1 << 30)
 
     def proposed(self, crowd: int, seconds: float) -> None:
-        """Take in one call of the Mutator: how many were under way with it, and its seconds."""
-        if self._asks_a_model:
-            self._proposal = _blend(self._proposal, seconds)
-            self._queueing.note(crowd, seconds)
+        """Take in one proposal: how many were under way with it, and how long it took.
+
+        One that came near its time limit was one of too many: half as many are borne from then on,
+        and one more again for each round of those that come in time.
+        """
+        if not self._asks_a_model:
+            return
+        self._proposal = _blend(self._proposal, seconds)
+        if seconds >= self._patience:
+            self._bearable = max(1.0, min(self._bearable, crowd) / 2)
+            return
+        self._bearable += 1.0 / self._bearable
+        self._queueing.note(crowd, seconds)
 
     def note(self, result: Result) -> None:
         """Take in one finished child."""
@@ -48,7 +61,7 @@ class Ahead:
 
     def useful(self, slots: int) -> int:
         """Return how many proposals may be under way at a time: more would come no sooner."""
-        return min(self.most(slots), self._queueing.useful())
+        return min(self.most(slots), self._queueing.useful(), int(self._bearable))
 
     def most(self, slots: int) -> int:
         """Return how many proposals can be under way at the same time at most."""

@@ -49,7 +49,7 @@ class Controller:
         self._concurrency = Concurrency(parts)
         self._claiming = Claiming(self.steps, self.budget, parts.say)
         self._out_of_money = False
-        self._ahead = Ahead(self.settings.mutator.backend)
+        self._ahead = Ahead(self.settings.mutator)
         most = self._ahead.most(max(parts.executor.capacity(), _ROOM_TO_GROW))
         self._mutators = ThreadPoolExecutor(max_workers=most)  # threads are made as needed
 

@@ -90,7 +90,7 @@ class Pipeline:
         settings = steps.settings.mutator
         self._mends = settings.repair_attempts if settings.backend in MENDING else 0
         self._proposing: dict[str, tuple[Try, Future[Mutation | MutatorFailure]]] = {}
-        self._crowds: dict[str, int] = {}
+        self._crowds: dict[str, tuple[int, float]] = {}
         self._calls: deque[tuple[int, float]] = deque()
         self._began: set[str] = set()
         self._tries: dict[str, Try] = {}
@@ -205,7 +205,7 @@ class Pipeline:
             return  # it stays asked for, and is taken up again when there is more to spend
         future = self._mutators.submit(children.mutate, attempt.asked.child_id)
         self._proposing[attempt.asked.child_id] = (attempt, future)
-        self._crowds[attempt.asked.child_id] = len(self._proposing)
+        self._crowds[attempt.asked.child_id] = (len(self._proposing), time.monotonic())
 
     def _wait_for_proposals(self) -> None:
         if self._proposing:
@@ -235,10 +235,9 @@ class Pipeline:
             if future.done():
                 del self._proposing[child]
                 self._began.discard(child)
-                proposal, crowd = future.result(), self._crowds.pop(child)
-                if proposal.usage is not None and proposal.usage.calls:
-                    self._calls.append((crowd, proposal.usage.seconds))
-                self._proposed(attempt, proposal)
+                crowd, began = self._crowds.pop(child)
+                self._calls.append((crowd, now - began))
+                self._proposed(attempt, future.result())
             elif self._in_order:
                 return
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 
 from lae_controller.ahead import Ahead, Queueing
+from lae_controller.config import MutatorSettings
 
 MANY = 1 << 30
 
@@ -56,7 +57,7 @@ def test_a_server_that_was_slow_once_is_tried_again() -> None:
 
 
 def test_the_offline_mutator_is_never_held_back() -> None:
-    ahead = Ahead("offline")
+    ahead = Ahead(MutatorSettings())
     for n in range(1, 20):
         ahead.proposed(n, 12.0 * n)
     assert ahead.useful(2) == ahead.most(2) == 18
@@ -64,6 +65,16 @@ def test_the_offline_mutator_is_never_held_back() -> None:
 
 
 def test_proposals_are_as_many_as_slots_need() -> None:
-    ahead = Ahead("anthropic")
+    ahead = Ahead(MutatorSettings(backend="anthropic", timeout=300.0))
     assert ahead.wanted(4) == 6
     assert ahead.useful(4) == 36
+
+
+def test_proposals_that_run_into_their_time_limit_are_too_many() -> None:
+    ahead = Ahead(MutatorSettings(backend="anthropic", timeout=300.0))
+    for seconds in (40.0, 290.0, 295.0, 295.0):
+        ahead.proposed(9, seconds)
+    assert ahead.useful(1) == 1
+    for _ in range(4):
+        ahead.proposed(1, 20.0)
+    assert 2 <= ahead.useful(1) <= 4
