@@ -61,8 +61,15 @@ class Confirm:
         self._waiting[asked.child_id] = (asked, result)
 
     def due(self) -> tuple[Asked, Result] | None:
-        """Return the next child that waits for nothing, to be told at once; None if all wait."""
+        """Return the next child that waits for nothing, to be told at once; None if all wait.
+
+        A child of which a further run is under way waits for it, even if others have settled the
+        matter meanwhile: what the run gives counts, and telling would take its folder away.
+        """
+        running = {program for program, _ in self._ordered}
         for child, (asked, result) in self._waiting.items():
+            if child in running:
+                continue
             if child not in self._needed:
                 self._needed[child] = self._needs(asked, result)
             if not self._needed[child]:

@@ -3,13 +3,23 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from synthetic import World, reasons, synthetic_run
 
+from lae_controller import confirm as confirming
+from lae_controller import results
+from lae_controller.confirm import Confirm
+from lae_controller.inflight import Pending, Repeat
 from lae_controller.noise import Noise, Verdict, claim, mean_of, pooled, t_quantile
-from lae_controller.program import Reason
+from lae_controller.program import Evaluation, Intervention, Reason, Status
+from lae_controller.results import Result
+from lae_controller.state import Asked
+from lae_controller.steps import PROPOSED_NOTHING
 
 
 class TestNoise:
@@ -222,3 +232,43 @@ def test_the_held_out_test_is_read_once_for_the_best_and_the_baseline(tmp_path: 
     assert sorted(tested) == sorted(["g0-i0-a0", best.child_id])
     assert state.tests == {"g0-i0-a0": (0.0, ""), best.child_id: (best.metric, "")}
     assert state.spent == 12
+
+
+class Planned(Confirm):
+    """Needs what is planned, whatever the noise says."""
+
+    plan: list[list[tuple[str, Repeat]]]
+
+    def _needs(self, asked: Asked, result: Result) -> list[tuple[str, Repeat]]:
+        return self.plan.pop(0)
+
+
+def test_a_child_is_not_told_while_a_run_of_it_is_under_way(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    child, rival, twice = "g1-i0-a0", "g1-i1-a1", Repeat.further(1)
+    made = [Asked(name, 1, 2, "g0-i0-a0", "rule") for name in (child, rival)]
+    evaluation = Evaluation(Status.EVALUATED, metric=1.0, repeats=(1.0,))
+    kind = Intervention.OTHER
+    one, other = (
+        Result(asked.child_id, "g0-i0-a0", 0, "", kind, "-", "d", evaluation) for asked in made
+    )
+    steps: Any = SimpleNamespace(settings=SimpleNamespace(lae_dir=tmp_path))
+    monkeypatch.setattr(results, "write", lambda _, result: result)
+
+    def again(_: object, name: str, repeat: Repeat) -> Pending:
+        return Pending(Asked(name, 0, 0, None, "rerun"), PROPOSED_NOTHING, "d", repeat=repeat)
+
+    monkeypatch.setattr(confirming, "repeat_of", again)
+    confirm = Planned(steps, steps)
+    confirm.plan = [[(child, twice)], [], [], []]
+    confirm.add(made[0], one)
+    assert confirm.due() is None
+    (order,) = confirm.orders()
+    confirm.add(made[1], other)
+    assert confirm.due() == (made[1], other)  # and the first needs nothing any more ...
+    assert confirm.due() is None  # ... but its run goes on
+    confirm.take(order, replace(evaluation, metric=3.0, repeats=(3.0,)))
+    due = confirm.due()
+    assert due is not None
+    assert due[1].evaluation.repeats == (1.0, 3.0)
