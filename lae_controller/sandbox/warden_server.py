@@ -7,6 +7,9 @@ by themselves, each in a session of its own, and know nothing of it.
 A request is eight bytes of length, with which the lifeline and the pipe for last words travel as
 descriptors, and a marshalled dict (see ``warden.py``). There is no answer: the pipe for last words
 closes when the warden ends, or if none could be forked.
+
+``python -I -S warden_server.py REQUEST``, with the lifeline on fd 0, last words on fd 2 and the
+dict in hexadecimal, makes one warden and no server: for a controller that may not use sockets.
 """
 
 import marshal
@@ -28,9 +31,11 @@ _LENGTH = 8
 
 
 def main() -> int:
-    """Serve until the controller is gone."""
+    """Serve until the controller is gone; or become the one warden that argv[1] describes."""
     if os.fork():
         return 0
+    if len(sys.argv) > 1:
+        _become_warden(-1, bytes.fromhex(sys.argv[1]), [0, 2])
     os.setsid()
     control = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM, 0, 0)
     while True:
@@ -65,7 +70,7 @@ def _exactly(control: "socket.socket", count: int) -> bytes:
     """Return so many bytes; fewer if the other end was closed."""
     parts = []
     while count > 0:
-        data = control.recv(min(count, 1 << 16))
+        data = os.read(control.fileno(), min(count, 1 << 16))
         if not data:
             break
         parts.append(data)

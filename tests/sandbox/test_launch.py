@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from lae_controller.sandbox import launch
+from lae_controller.sandbox import launch, zygote
 from lae_controller.sandbox.launch import Command, Ended, Lifelines, run
 
 SLEEP = "sleep 47.{n}"
@@ -206,3 +206,21 @@ def test_processor_time_is_that_of_the_whole_tree(tmp_path: Path) -> None:
     busy = "import time\nend = time.process_time() + 0.3\nwhile time.process_time() < end: pass"
     ended = go(tmp_path, f'{sys.executable} -c "{busy}" & {sys.executable} -c "{busy}"; wait')
     assert ended.cpu_seconds >= 0.6
+
+
+@pytest.mark.parametrize("forbidden", ["socketpair", "send_fds"])
+def test_a_warden_needs_no_socket(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, forbidden: str
+) -> None:
+    """A coding agent may run the controller in a sandbox of its own that forbids them."""
+
+    def refuse(*_: object) -> None:
+        raise PermissionError(1, "Operation not permitted")
+
+    monkeypatch.setattr(zygote.socket, forbidden, refuse)
+    monkeypatch.setattr(launch, "WARDENS", zygote.Zygote())
+    ended = go(tmp_path, "(setsid sleep 47.9 &) ; echo out; exit 3")
+    assert (ended.why, ended.status) == ("exit", 3)
+    assert output(tmp_path) == "out\n"
+    assert survivors(tmp_path) == []
+    assert go(tmp_path, "sleep 60", limit=0.3).why == "timeout"
