@@ -72,6 +72,7 @@ class CountingEngine(Engine):
 def server(folder: str, port: Any) -> None:
     """Serve until the process is ended."""
     from lae_controller.service.app import make_app
+    from lae_controller.service.dashboard import Dashboard
     from lae_controller.service.server import _bind
     from lae_controller.service.service import Service
     from lae_controller.service.uvicorn_server import run_app
@@ -79,7 +80,8 @@ def server(folder: str, port: Any) -> None:
     listening = _bind("127.0.0.1", 0)
     service = Service(ServeSettings(Path(folder)), print, engine=CountingEngine)
     port.value = listening.getsockname()[1]
-    run_app(make_app(service, "127.0.0.1", None), listening)
+    dashboard = Dashboard(service.board)
+    run_app(make_app(service, "127.0.0.1", None, dashboard), listening, dashboard.end)
     service.close()
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections import deque
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -42,6 +43,7 @@ from lae_controller.views.live import silent
 
 _WAIT_S = 0.5
 _ALL = 1 << 30  # every frozen program is queued at once; ``Experiment.room`` bounds their number
+_SELDOM = 50.0  # the leaderboard of a long search takes a fiftieth of its time at most
 _NOTHING_NEW = frozenset({Reason.NO_CHANGE, Reason.DUPLICATE})
 _ALIVE = frozenset({ExperimentState.RUNNING, ExperimentState.PAUSED})
 
@@ -89,6 +91,7 @@ class Engine:
         self._lifelines = Lifelines()
         self._closing = False
         self._reasons: deque[Reason | None] = deque(maxlen=NEVER_RAN_LIMIT)
+        self._show_after = 0.0
 
     def run(self) -> None:
         """Search until the experiment ends or the engine is closed.
@@ -190,8 +193,10 @@ class Engine:
         finished = search.steps.state.finished_gen
         search.steps.tell(asked, result)
         search.steps.migrate_if_due()
-        if search.steps.state.finished_gen > finished:
+        if search.steps.state.finished_gen > finished and time.monotonic() >= self._show_after:
+            began = time.monotonic()
             search.observe(search.steps.state)
+            self._show_after = time.monotonic() + _SELDOM * (time.monotonic() - began)
         if asked.child_id in self._experiment.book.programs:
             self._reasons.clear()
         else:
