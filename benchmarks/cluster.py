@@ -25,8 +25,9 @@ from pathlib import Path
 
 TESTS = Path(__file__).resolve().parent.parent / "tests"
 sys.path[:0] = [str(TESTS), str(TESTS / "executors")]
-from clusters import cluster, processes  # noqa: E402 - the same small things as the suite's
+from clusters import cluster  # noqa: E402 - the same small things as the suite's
 from executor_bench import CONFIG, Bench, made_bench  # noqa: E402
+from sessions import processes  # noqa: E402
 
 START_MS, END_S = 150.0, 5.0
 MEGABYTES = 5

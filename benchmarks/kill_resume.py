@@ -24,6 +24,7 @@ from collections import Counter
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
+from sessions import processes  # as the suite looks for them
 from tiny_project import make_project  # the same small project as the suite's
 
 SLOW = "import time\ntime.sleep(0.15)\n"
@@ -37,20 +38,6 @@ def start(project: Path) -> subprocess.Popen[bytes]:
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
     )
-
-
-def processes(marker: str) -> list[int]:
-    """Return the processes whose command line or folder speaks of this project."""
-    found = []
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdigit() and int(entry.name) != os.getpid():
-            try:
-                words = (entry / "cmdline").read_bytes() + bytes((entry / "cwd").readlink())
-            except OSError:
-                continue
-            if marker.encode() in words:
-                found.append(int(entry.name))
-    return found
 
 
 def mutators(marker: str) -> list[int]:

@@ -34,3 +34,17 @@ def state_of(project: Path, said: list[str] | None = None) -> RunState:
     assert prepared is not None
     ledger = Ledger(settings.lae_dir, ([] if said is None else said).append)
     return load_state(settings, ledger, build.search_for(settings), prepared.baseline, mend=True)
+
+
+def processes(marker: str) -> list[int]:
+    """Return the processes whose command line or folder speaks of ``marker``."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit() and int(entry.name) != os.getpid():
+            try:
+                words = (entry / "cmdline").read_bytes() + bytes((entry / "cwd").readlink())
+            except OSError:
+                continue
+            if marker.encode() in words:
+                found.append(int(entry.name))
+    return found

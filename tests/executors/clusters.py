@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from sessions import processes
 
 OBJECT_STORE = 80 << 20
 _TRIES = 3
@@ -82,20 +83,6 @@ def node_of(cpus: float) -> dict[str, Any]:
     given = dict(zip((*ports, "runtime_env_agent_port"), found, strict=True))
     place = {"node_ip_address": "127.0.0.1", "object_store_memory": OBJECT_STORE}
     return {**place, **given, "num_cpus": cpus}
-
-
-def processes(marker: str) -> list[int]:
-    """Return the processes whose command line, environment or folder speaks of ``marker``."""
-    found = []
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdigit() and int(entry.name) != os.getpid():
-            try:
-                words = (entry / "cmdline").read_bytes() + bytes((entry / "cwd").readlink())
-            except OSError:
-                continue
-            if marker.encode() in words:
-                found.append(int(entry.name))
-    return found
 
 
 def gone(marker: str, within: float) -> bool:

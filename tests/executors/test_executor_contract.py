@@ -7,8 +7,9 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from clusters import gone, processes
+from clusters import gone
 from executor_bench import FULL, Bench, made_bench
+from sessions import processes
 
 from lae_controller.program import Reason, Status
 

@@ -6,8 +6,9 @@ import json
 from pathlib import Path
 
 import pytest
-from clusters import WAITS, add_node, cluster, gone, on, processes, wait_until
+from clusters import WAITS, add_node, cluster, gone, on, wait_until
 from executor_bench import made_bench
+from sessions import processes
 
 from lae_controller.program import Status
 

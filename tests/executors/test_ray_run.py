@@ -15,8 +15,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from clusters import WAITS, add_node, cluster, gone, on, processes, wait_until
+from clusters import WAITS, add_node, cluster, gone, on, wait_until
 from executor_bench import ECHO, made_bench
+from sessions import processes
 from tiny_project import make_project
 
 from lae_controller.errors import PrerequisiteError
