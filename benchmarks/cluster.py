@@ -25,7 +25,7 @@ from pathlib import Path
 
 TESTS = Path(__file__).resolve().parent.parent / "tests"
 sys.path[:0] = [str(TESTS), str(TESTS / "executors")]
-from clusters import cluster  # noqa: E402 - the same small things as the suite's
+from clusters import DRIVER, cluster  # noqa: E402 - the same small things as the suite's
 from executor_bench import CONFIG, Bench, made_bench  # noqa: E402
 from sessions import processes  # noqa: E402
 
@@ -42,18 +42,6 @@ def run(seed):
     words = [sys.executable, "-c", "import time; time.sleep(600)", {marker!r}]
     subprocess.Popen(words, start_new_session=True)
     time.sleep(600)
-"""
-DRIVER = """\
-import sys
-from pathlib import Path
-sys.path[:0] = {paths!r}
-from executor_bench import made_bench
-
-bench = made_bench(Path({root!r}), {settings!r})
-for number in range(3):
-    bench.executor.submit(bench.job(f"g1-i0-a{{number}}", {model!r}))
-while True:
-    bench.executor.poll(0.2)
 """
 
 

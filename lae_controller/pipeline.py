@@ -91,7 +91,7 @@ class Pipeline:
         self._mends = settings.repair_attempts if settings.backend in MENDING else 0
         self._proposing: dict[str, tuple[Try, Future[Mutation | MutatorFailure]]] = {}
         self._crowds: dict[str, tuple[int, float]] = {}
-        self._calls: deque[tuple[int, float]] = deque()
+        self._calls: deque[tuple[int, float]] = deque(maxlen=1024)  # not everybody asks for them
         self._began: set[str] = set()
         self._tries: dict[str, Try] = {}
         self._later: list[tuple[float, Try]] = []

@@ -24,6 +24,19 @@ SMALL = {
 }
 
 
+DRIVER = """\
+import sys
+from pathlib import Path
+sys.path[:0] = {paths!r}
+from executor_bench import made_bench
+
+bench = made_bench(Path({root!r}), {settings!r})
+for number in range(3):
+    bench.executor.submit(bench.job(f"g1-i0-a{{number}}", {model!r}))
+while True:
+    bench.executor.poll(0.2)
+"""
+
 WAITS = """\
 import os, subprocess, sys, time
 from pathlib import Path

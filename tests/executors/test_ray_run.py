@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from clusters import WAITS, add_node, cluster, gone, on, wait_until
+from clusters import DRIVER, WAITS, add_node, cluster, gone, on, wait_until
 from executor_bench import ECHO, made_bench
 from sessions import processes
 from tiny_project import make_project
@@ -104,19 +104,6 @@ def test_a_run_survives_a_node_and_takes_in_another(tmp_path: Path) -> None:
 
 
 # -- controllers that die --------------------------------------------------------------------------
-
-DRIVER = """\
-import sys, time
-from pathlib import Path
-sys.path[:0] = {paths!r}
-from executor_bench import made_bench
-
-bench = made_bench(Path({root!r}), {settings!r})
-for number in range(3):
-    bench.executor.submit(bench.job(f"g1-i0-a{{number}}", {model!r}))
-while True:
-    bench.executor.poll(0.2)
-"""
 
 
 def begun_driver(folder: Path, made: Any, marker: str, go: Path) -> subprocess.Popen[bytes]:
