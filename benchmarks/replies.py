@@ -39,6 +39,7 @@ from lae_controller.change.diff import apply_change  # noqa: E402
 from lae_controller.change.normal_form import digest  # noqa: E402
 from lae_controller.config import MutatorSettings  # noqa: E402
 from lae_controller.errors import ChildError  # noqa: E402
+from lae_controller.mutators.credit import OperatorCredits  # noqa: E402
 from lae_controller.outputs.artifacts import read_artifacts, trim_traceback  # noqa: E402
 from lae_controller.outputs.metric import find_metric  # noqa: E402
 from lae_controller.program import Artifacts, Direction, child_id  # noqa: E402
@@ -67,6 +68,7 @@ class Course:
     Attributes:
         tried: children of the present parent.
         known: digests of every program so far.
+        kinds: how each kind of change has done.
     """
 
     files: Mapping[str, str]
@@ -75,6 +77,7 @@ class Course:
     tried: list[Tried] = field(default_factory=list)
     elites: list[Inspiration] = field(default_factory=list)
     known: set[str] = field(default_factory=set)
+    kinds: OperatorCredits = field(default_factory=OperatorCredits)
 
 
 @dataclass
@@ -136,6 +139,7 @@ def task_for(options: argparse.Namespace, course: Course, number: int) -> Task:
         inspirations=tuple(course.elites[-options.inspirations :] if options.inspirations else ()),
         tried=tuple(course.tried),
         credits={},
+        kinds=course.kinds.as_mapping(),
         run_cmd=options.run.format(python="python"),
         budget="8 epochs or steps",
         context=options.context,
@@ -177,18 +181,22 @@ def propose(options: argparse.Namespace, course: Course, number: int, count: Cou
     row = {"number": number, "asked": asked, "reply": text, "files": task.files}
     if said["stop_reason"] == "max_tokens":
         count.replies["cut off"] += 1
+        course.kinds.tell("other", False, True)
         record(options, row, outcome="cut off")
         return
     try:
         reply = read_reply(text, task.files, task.editable, options.reply)
     except ChildError as error:
         count.replies["refused"] += 1
+        course.kinds.tell("other", False, True)
         count.refused[f"{error.reason.value}: {error.detail.splitlines()[0][:90]}"] += 1
         record(options, row, outcome=error.reason.value, detail=error.detail)
         return
     count.replies["repaired" if reply.repaired else "exact"] += 1
     count.repaired.update(reply.repaired)
     outcome = judge(options, course, task, reply, count)
+    better, broken = outcome.startswith("better"), outcome.startswith("failed")
+    course.kinds.tell(reply.intervention.value, better, broken)
     record(options, row, outcome=outcome, repaired=reply.repaired, change=reply.change)
 
 

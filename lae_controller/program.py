@@ -52,6 +52,20 @@ class Reason(str, Enum):
     KILLED = "killed"
 
 
+BROKEN = frozenset(
+    {
+        Reason.BAD_DIFF,
+        Reason.NO_CHANGE,
+        Reason.SYNTAX,
+        Reason.OUT_OF_BOUNDS,
+        Reason.PROTECTED,
+        Reason.EXIT,
+        Reason.NO_METRIC,
+        Reason.NON_FINITE,
+    }
+)
+"""Reasons that speak of how a change was made, not of the machine or of what training costs."""
+
 CUT_SHORT = "cut at step "
 """How the detail of a child begins whose full run was ended by its curve (``early_stop``)."""
 

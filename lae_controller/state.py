@@ -16,6 +16,7 @@ from lae_controller.ledger import Event, HistoryRow
 from lae_controller.mutators.credit import OperatorCredits
 from lae_controller.noise import Claim, Noise, claim, mean_of, pooled
 from lae_controller.program import (
+    BROKEN,
     CUT_SHORT,
     Cell,
     Elite,
@@ -320,8 +321,9 @@ class RunState:
         if record.reason is not None:
             self.latest_reason = f"{record.reason.value}: {record.detail}"
             self.reasons[record.reason.value] += 1
-        self._credits.tell(record.operator, placement.kept)
-        self._kinds.tell(record.intervention.value, placement.kept)
+        broken = record.reason in BROKEN
+        self._credits.tell(record.operator, placement.kept, broken)
+        self._kinds.tell(record.intervention.value, placement.kept, broken)
         if record.usage is not None:
             self._spend(record.usage)
         outcome = "kept" if placement.kept else "not kept"

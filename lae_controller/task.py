@@ -43,15 +43,17 @@ class Tried:
 
 @dataclass(frozen=True, slots=True)
 class Credit:
-    """How one mutation operator has done lately (both decay with age).
+    """How one mutation operator has done lately (all decay with age).
 
     Attributes:
         tried: children made by it.
         paid: those of them that were kept.
+        broken: those whose change did not apply, or whose program did not run to its end.
     """
 
     tried: float
     paid: float
+    broken: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

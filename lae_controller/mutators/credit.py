@@ -19,17 +19,22 @@ class OperatorCredits:
         self._decay = 0.5 ** (1.0 / half_life)
         self._tried: dict[str, float] = {}
         self._paid: dict[str, float] = {}
+        self._broken: dict[str, float] = {}
 
-    def tell(self, operator: str, kept: bool) -> None:
+    def tell(self, operator: str, kept: bool, broken: bool = False) -> None:
         """Count one child; all earlier ones lose a little weight. ``-`` is no operator."""
         if operator in ("", "-"):
             return
-        for counts in (self._tried, self._paid):
+        for counts in (self._tried, self._paid, self._broken):
             for name in counts:
                 counts[name] *= self._decay
         self._tried[operator] = self._tried.get(operator, 0.0) + 1.0
         self._paid[operator] = self._paid.get(operator, 0.0) + float(kept)
+        self._broken[operator] = self._broken.get(operator, 0.0) + float(broken)
 
     def as_mapping(self) -> dict[str, Credit]:
         """Return the credit of every operator told so far, by name."""
-        return {name: Credit(self._tried[name], self._paid[name]) for name in sorted(self._tried)}
+        return {
+            name: Credit(self._tried[name], self._paid[name], self._broken[name])
+            for name in sorted(self._tried)
+        }

@@ -16,6 +16,9 @@ from lae_controller.prompts.anchors import Anchor, anchors, constants
 from lae_controller.task import Credit, Task
 
 _OFTEN = 6.0  # children (their number decays with age) from which a kind may be over-used
+_SOME_BREAK = 0.15  # share of broken children that is no reason to ask for less
+_MANY_BREAK = 0.35  # share from which new code is hardly asked for
+_STILL = 0.1  # of the ideas that need new code are stated even then
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +29,7 @@ class Idea:
         wordings: ways to put it, drawn from.
         footholds: words of identifiers, one of which the program must hold; empty for any.
         anchored: whether a line with one of them is quoted, any constant if there are none.
+            Such an idea is about a number; all others need new code.
     """
 
     kind: Intervention
@@ -131,18 +135,39 @@ def idea_for(task: Task) -> str:
     """Return the idea that is stated to the Mutator of this child.
 
     Children of one generation get neighbours in the list, so that they differ; the next
-    generation starts elsewhere. An idea of an over-used kind gives way every second time.
+    generation starts elsewhere. An idea of an over-used kind gives way every second time, and
+    one that needs new code the more often, the more of the run's children are broken.
     """
     ideas = _with_foothold(task)
     gen, island, slot = parse_child_id(task.child_id)
     at = gen * _stride(len(ideas)) + island + slot
     rng = rng_for(task.seed, task.child_id, "idea")
-    worn = overused(task.kinds)
+    worn, easier = overused(task.kinds), _easier(task.kinds)
     order = [ideas[(at + step) % len(ideas)] for step in range(len(ideas))]
-    chosen = next((idea for idea in order if idea.kind not in worn or rng.random() < 0.5), order[0])
+    fitting = (
+        idea
+        for idea in order
+        if (idea.kind not in worn or rng.random() < 0.5)
+        and (idea.anchored or not easier or rng.random() >= easier)
+    )
+    chosen = next(fitting, order[0])
     wording = rng.choice(chosen.wordings)
     lines = _quotable(task, chosen)
     return with_anchor(wording, rng.choice(lines), titled=len(task.files) > 1) if lines else wording
+
+
+def _easier(kinds: Mapping[str, Credit]) -> float:
+    """Return how often an idea that needs new code gives way to one about a number, 0 to 1.
+
+    A weak model breaks most programs that it has to write new code for: of a real one with 1.5
+    billion parameters two in three, and one in four where only a number was to change.
+    """
+    tried = sum(credit.tried for credit in kinds.values())
+    if tried < _OFTEN:
+        return 0.0
+    share = sum(credit.broken for credit in kinds.values()) / tried
+    reached = (share - _SOME_BREAK) / (_MANY_BREAK - _SOME_BREAK)
+    return (1 - _STILL) * min(1.0, max(0.0, reached))
 
 
 def with_anchor(wording: str, anchor: Anchor, *, titled: bool) -> str:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from itertools import pairwise
 
 from lae_controller.change.diff import apply_change
 from lae_controller.change.diff_match import Lines, find, splice
@@ -11,8 +13,14 @@ from lae_controller.change.syntax import check_syntax
 from lae_controller.errors import ChildError, DiffError
 from lae_controller.program import Reason
 from lae_controller.replies.markers import mend_markers
-from lae_controller.replies.places import place_loosely, replace_part, without_some_numbers
+from lae_controller.replies.places import (
+    place_by_numbers,
+    place_loosely,
+    replace_part,
+    without_some_numbers,
+)
 from lae_controller.replies.program import Program, Reading, check_bounds
+from lae_controller.replies.reassigned import reassigned
 from lae_controller.replies.whole import left_out, resembles, restored
 
 
@@ -28,13 +36,31 @@ def read_blocks(text: str, program: Program) -> Reading:
         if error.reason is not Reason.BAD_DIFF:
             raise
         return _mended(text, program, error)
-    return Reading(applied.files, ("indentation",) if applied.repaired else ())
+    reading = Reading(applied.files, ("indentation",) if applied.repaired else ())
+    return _parted_once(text, program, reading)
+
+
+def _parted_once(text: str, program: Program, reading: Reading) -> Reading:
+    """Read blocks with several separators anew, if the file would be broken by one of them."""
+    blocks = parse(text, program.files)
+    if all(len(block.separators) == 1 for block in blocks) or _is_sound(reading, program):
+        return reading
+    try:
+        return _mended(text, program, _several(blocks))
+    except DiffError:
+        return reading
+
+
+def _several(blocks: Sequence[Block]) -> DiffError:
+    number = next(block.number for block in blocks if len(block.separators) > 1)
+    return DiffError(f"block {number} has several ======= lines; write one, after SEARCH")
 
 
 def _mended(text: str, program: Program, error: DiffError) -> Reading:
     """Read blocks that do not apply; ``error`` says why, and stands if nothing is sure."""
     mended = mend_markers(text)
-    for candidate, slips in ((text, ()), (mended, ("markers",))):
+    candidates = ((text, ()), (mended, ("markers",)), (reassigned(text, program), ("SEARCH",)))
+    for candidate, slips in candidates:
         if candidate is None or (slips and candidate.split() == text.split()):
             continue
         try:
@@ -63,7 +89,9 @@ def _is_sound(reading: Reading, program: Program) -> bool:
 def _one_by_one(text: str, program: Program, slips: tuple[str, ...]) -> Reading:
     current = dict(program.files)
     repaired = list(slips)
-    for block in parse(text, program.files):
+    for written in parse(text, program.files):
+        block, forgiven = _once(written)
+        repaired += forgiven
         added = current.keys() - program.files.keys()
         try:
             applied = apply_change(
@@ -87,6 +115,19 @@ def _one_by_one(text: str, program: Program, slips: tuple[str, ...]) -> Reading:
     return Reading(current, tuple(dict.fromkeys(repaired)))
 
 
+def _once(block: Block) -> tuple[Block, tuple[str, ...]]:
+    """Return a block with one separator, where the others part nothing but copies.
+
+    What stands between separators is SEARCH again, or one and the same replacement.
+    """
+    bounds = (-1, *block.separators, len(block.body))
+    search, *others = (block.body[start + 1 : stop] for start, stop in pairwise(bounds))
+    meant = dict.fromkeys(other for other in others if other != search)
+    if len(others) < 2 or len(meant) != 1:
+        return block, ()
+    return replace(block, body=(*search, "=======", *next(iter(meant)))), ("separators",)
+
+
 def _written(block: Block) -> str:
     title = [] if block.path is None else [f"`{block.path}`"]
     lines = [*title, "<<<<<<< SEARCH", *block.body, ">>>>>>> REPLACE"]
@@ -101,18 +142,18 @@ def _loosened(
     if len(block.separators) != 1 or (path is not None and path not in program.mine):
         return None
     at = block.separators[0]
-    search, replace = list(block.body[:at]), list(block.body[at + 1 :])
+    old, new = list(block.body[:at]), list(block.body[at + 1 :])
     if path is not None and path in current:
-        found = _loosely(path, search, replace, current[path])
+        found = _loosely(path, old, new, current[path])
         if found is not None:
             return path, *found
-    return _elsewhere(path, search, replace, current, program)
+    return _elsewhere(path, old, new, current, program)
 
 
 def _elsewhere(
     path: str | None,
-    search: Sequence[str],
-    replace: Sequence[str],
+    old: Sequence[str],
+    new: Sequence[str],
     current: Mapping[str, str],
     program: Program,
 ) -> tuple[str, str, str] | None:
@@ -122,7 +163,7 @@ def _elsewhere(
         for other in program.mine
         if other != path
         for lines in (Lines.of(current[other]),)
-        for at in find(search, replace, lines)
+        for at in find(old, new, lines)
     ]
     if len(others) != 1:
         return None
@@ -131,17 +172,20 @@ def _elsewhere(
 
 
 def _loosely(
-    path: str, search: Sequence[str], replace: Sequence[str], before: str
+    path: str, old: Sequence[str], new: Sequence[str], before: str
 ) -> tuple[str, str] | None:
-    bare = without_some_numbers(search, replace)
-    after = place_loosely(*(bare or (search, replace)), before)
+    bare = without_some_numbers(old, new)
+    after = place_loosely(*(bare or (old, new)), before)
     if after is not None:
         return after, "line numbers" if bare else "lines that were not copied exactly"
-    part = replace_part(search, replace, before)
+    part = replace_part(old, new, before)
     if part is not None:
         return part, "a part of a line"
-    old, new = ("".join(f"{line}\n" for line in half) for half in (search, replace))
-    if left_out(before, new) or not all(resembles(path, half, before) for half in (old, new)):
+    after = place_by_numbers(old, new, before)
+    if after is not None:
+        return after, "numbers"
+    halves = ["".join(f"{line}\n" for line in half) for half in (old, new)]
+    if left_out(before, halves[1]) or not all(resembles(path, half, before) for half in halves):
         return None
-    whole = restored(path, before, new)
+    whole = restored(path, before, halves[1])
     return None if whole is None else (whole, "the whole file in one block")

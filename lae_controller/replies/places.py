@@ -5,7 +5,8 @@ file is left that fits:
 
 - blank lines that were left out or put in;
 - comments at the end of a line that were left out;
-- indentation that was lost unevenly: of some lines, or of some levels.
+- indentation that was lost unevenly: of some lines, or of some levels;
+- numbers that differ from the file's, as in the program before an earlier change.
 
 Lines that SEARCH and REPLACE share stay the file's own. New lines are indented as the lines of the
 same indentation in the reply are in the file, or as the line whose place they take.
@@ -14,18 +15,40 @@ same indentation in the reply are in the file, or as the line whose place they t
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from lae_controller.change.diff_match import Lines, indent, opcodes
 
 _REMARK = re.compile(r"\s+#.*")
+_NUMBER = re.compile(r"(?<![\w.])\d[\d_]*(?:\.\d*)?(?:[eE][+-]?\d+)?(?![\w.])")
 _NUMBERED = re.compile(r"[ \t]*\d+ ?[|→:] ?")
 
 
 def place_loosely(search: Sequence[str], replace: Sequence[str], text: str) -> str | None:
     """Return ``text`` with the edit made; None if it fits nowhere, or in several places."""
+    return _placed(search, replace, text, str.strip)
+
+
+def place_by_numbers(search: Sequence[str], replace: Sequence[str], text: str) -> str | None:
+    """Return ``text`` with the edit made where SEARCH fits but for its numbers.
+
+    None if it fits nowhere so, or in several places, or changes nothing that it found.
+    """
+    if _key(search) == _key(replace) or not any(map(_NUMBER.search, search)):
+        return None
+    return _placed(search, replace, text, _numberless)
+
+
+def _numberless(line: str) -> str:
+    return _NUMBER.sub("0", line.strip())
+
+
+def _placed(
+    search: Sequence[str], replace: Sequence[str], text: str, key: Callable[[str], str]
+) -> str | None:
+    """Return ``text`` with the edit made in the one place whose lines have the same keys."""
     lines = Lines.of(text)
-    found = _find([line.strip() for line in search], [line.strip() for line in lines.texts])
+    found = _find([key(line) for line in search], [key(line) for line in lines.texts])
     if len(found) != 1:
         return None
     first, last = found[0]

@@ -64,6 +64,30 @@ def test_a_worn_kind_gives_way_every_second_time() -> None:
     assert 0.3 * before < worn.count(Intervention.OPTIMISER) < 0.8 * before
 
 
+def shares(broken: float) -> float:
+    """Return the share of ideas that need new code, where ``broken`` of 20 children broke."""
+    kinds = {"optimiser": Credit(10.0, 5.0, broken), "other": Credit(10.0, 5.0)}
+    ids = [child_id(gen, 0, 0) for gen in range(1, 300)]
+    tasks = [replace(plain_task(PROGRAM, name), kinds=kinds) for name in ids]
+    return sum(not idea_of(idea_for(task)).anchored for task in tasks) / len(tasks)
+
+
+def test_where_many_children_break_numbers_are_asked_for() -> None:
+    sound, some, many, all_of_them = (shares(broken) for broken in (0.0, 5.0, 7.0, 20.0))
+    assert sound == shares(3.0)
+    assert 0.4 * sound < some < 0.8 * sound
+    assert 0.03 < many < 0.25 * sound
+    assert many == all_of_them
+
+
+def test_a_few_broken_children_say_nothing() -> None:
+    task = plain_task(PROGRAM, child_id(3, 0, 0))
+    plain = [idea_for(replace(task, child_id=child_id(gen, 0, 0))) for gen in range(1, 60)]
+    few = {"other": Credit(5.0, 0.0, 5.0)}
+    told = replace(task, kinds=few)
+    assert [idea_for(replace(told, child_id=child_id(gen, 0, 0))) for gen in range(1, 60)] == plain
+
+
 def test_worn_and_rare_kinds() -> None:
     kinds = {
         "optimiser": Credit(9.0, 1.0),

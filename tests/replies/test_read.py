@@ -163,7 +163,7 @@ def test_refusals(text: str, reason: Reason, why: str) -> None:
 
 
 def test_a_refusal_quotes_the_nearest_lines() -> None:
-    error = refusal(LOWER.replace("RATE = 0.5", "RATE = 0.25"))
+    error = refusal(LOWER.replace("RATE = 0.5", "RATES = 0.5"))
     assert isinstance(error, DiffError)
     assert "1 | RATE = 0.5" in error.detail
 
@@ -171,6 +171,95 @@ def test_a_refusal_quotes_the_nearest_lines() -> None:
 def test_a_repair_that_breaks_the_program_is_none() -> None:
     text = "<<<<<<< SEARCH\nRATE = 0.5\n>>>>>>> REPLACE\nRATE = 0.1\n\nThis lowers it.\n"
     assert "no ======= line" in refusal(text).detail
+
+
+TWICE = f"{NET}LIMIT = 2.0\n\n\ndef after():\n    limit = 3.0\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "old", "new", "slip"),
+    [
+        pytest.param(
+            LOWER.replace("RATE = 0.5", "RATE = 0.25"),
+            "RATE = 0.5",
+            "RATE = 0.1",
+            "numbers",
+            id="SEARCH is of an earlier program",
+        ),
+        pytest.param(
+            LOWER.replace(">>>>>>>", "=======\nRATE = 0.1\n>>>>>>>"),
+            "RATE = 0.5",
+            "RATE = 0.1",
+            "separators",
+            id="the same replacement twice",
+        ),
+        pytest.param(
+            LOWER.replace("RATE = 0.1", "RATE = 0.5\n=======\nRATE = 0.1"),
+            "RATE = 0.5",
+            "RATE = 0.1",
+            "separators",
+            id="SEARCH again",
+        ),
+        pytest.param(
+            "=======\n    LIMIT = 4.0\n>>>>>>> REPLACE\nSUMMARY: a higher limit\n",
+            "LIMIT = 2.0",
+            "LIMIT = 4.0",
+            "SEARCH",
+            id="no SEARCH",
+        ),
+        pytest.param(
+            "```python\nlimit = 1.0\n>>>>>>> REPLACE\n```\n",
+            "    limit = 3.0",
+            "    limit = 1.0",
+            "SEARCH",
+            id="no SEARCH, in a function and a fence",
+        ),
+    ],
+)
+def test_what_leaves_no_doubt_is_taken(text: str, old: str, new: str, slip: str) -> None:
+    reply, files = read(text, {"net.py": TWICE})
+    assert files["net.py"] == TWICE.replace(old, new, 1)
+    assert reply.repaired == (slip,)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param("=======\nself.a = 4.0\n>>>>>>> REPLACE\n", id="no such name"),
+        pytest.param("=======\nLIMIT = 4.0\nRATE = 1\n>>>>>>> REPLACE\n", id="two lines"),
+        pytest.param("=======\nnew = 3\n>>>>>>> REPLACE\n", id="a new name"),
+        pytest.param(
+            "<<<<<<< SEARCH\n    limit = 7.0\n=======\n    limit = 7.0\n>>>>>>> REPLACE\n",
+            id="nothing new",
+        ),
+    ],
+)
+def test_what_leaves_a_doubt_is_not(text: str) -> None:
+    assert isinstance(refusal(text, {"net.py": TWICE}), DiffError)
+
+
+def test_replacements_that_differ_stay_as_they_were_written() -> None:
+    text = LOWER.replace(">>>>>>>", "=======\nRATE = 0.2\n>>>>>>>")
+    reply, files = read(text, {"net.py": TWICE})
+    assert reply.repaired == ()
+    assert files["net.py"].startswith("RATE = 0.1\n=======\nRATE = 0.2\n")
+
+
+def test_a_name_that_is_assigned_twice_needs_a_search() -> None:
+    text = "=======\nLIMIT = 4.0\n>>>>>>> REPLACE\n"
+    assert refusal(text, {"net.py": f"{TWICE}LIMIT = 5\n"}).reason is Reason.BAD_DIFF
+
+
+def test_numbers_that_fit_in_two_places_are_refused() -> None:
+    files = {"net.py": "a.b = 1\nc = 2\na.b = 3\n"}
+    text = "<<<<<<< SEARCH\na.b = 7\n=======\na.b = 8\n>>>>>>> REPLACE\n"
+    assert "SEARCH matches nothing" in refusal(text, files).detail
+
+
+def test_a_number_within_a_name_is_not_one() -> None:
+    files = {"net.py": "w1 = 0.5\n"}
+    text = "<<<<<<< SEARCH\nw2 = 0.5\n=======\nw2 = 0.7\n>>>>>>> REPLACE\n"
+    assert "SEARCH matches nothing" in refusal(text, files).detail
 
 
 def test_what_applies_exactly_is_not_judged() -> None:
