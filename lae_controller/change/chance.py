@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import ast
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from functools import lru_cache
 
-from lae_controller.change.syntax import parse_python
+from lae_controller.change.nodes import KEPT, nodes_of
 from lae_controller.program import Files
 
 _SOURCES = frozenset(
@@ -53,12 +54,17 @@ def adds_chance(before: Files, after: Files) -> str:
     return ""
 
 
-def _sources(text: str) -> Iterator[tuple[int, str]]:
+@lru_cache(maxsize=KEPT)
+def _sources(text: str) -> tuple[tuple[int, str], ...]:
+    """Return (line, name) of every call that draws on chance of its own."""
     try:
-        tree = parse_python(text)
+        return tuple(_drawing(nodes_of(text)))
     except SyntaxError:
-        return
-    for node in ast.walk(tree):
+        return ()
+
+
+def _drawing(nodes: Iterable[ast.AST]) -> Iterator[tuple[int, str]]:
+    for node in nodes:
         if not isinstance(node, ast.Call):
             continue
         name = _called(node.func)

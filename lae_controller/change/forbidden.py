@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import ast
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
+from functools import lru_cache
 
+from lae_controller.change.nodes import KEPT, nodes_of
 from lae_controller.change.source import is_python
-from lae_controller.change.syntax import parse_python
 from lae_controller.errors import ChildError
 from lae_controller.program import Files, Reason
 
@@ -37,12 +38,15 @@ def check_calls(before: Files, after: Files, forbidden: Iterable[str]) -> None:
                 )
 
 
-def _calls(text: str) -> Iterator[tuple[int, str]]:
-    """Yield (line, dotted name) of every call by name."""
+@lru_cache(maxsize=KEPT)
+def _calls(text: str) -> tuple[tuple[int, str], ...]:
+    """Return (line, dotted name) of every call by name."""
     try:
-        tree = parse_python(text)
+        nodes = nodes_of(text)
     except (SyntaxError, ValueError):
-        return
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Call) and isinstance(node.func, (ast.Name, ast.Attribute)):
-            yield node.lineno, ast.unparse(node.func)
+        return ()
+    return tuple(
+        (node.lineno, ast.unparse(node.func))
+        for node in nodes
+        if isinstance(node, ast.Call) and isinstance(node.func, (ast.Name, ast.Attribute))
+    )

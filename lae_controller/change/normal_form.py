@@ -21,15 +21,18 @@ import ast
 import hashlib
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 from pathlib import PurePosixPath
 
 from lae_controller.change import yaml11
+from lae_controller.change.nodes import walk
 from lae_controller.change.source import BOM, is_python, split_lines
 from lae_controller.change.syntax import YAML_SUFFIXES, parse_python
 from lae_controller.program import Files
 
 _READS_DOCSTRINGS = re.compile(r"__doc__|\bgetdoc\b")
 _DECIMAL = re.compile(r"[-+]?(?:0|[1-9][0-9]*)(?:\.[0-9]+(?:[eE][-+][0-9]+)?)?")
+_FORMS = 8  # are kept: those of the latest parents, with which each child is compared
 _DIGEST_LENGTH = 32  # hex digits: 128 bits
 
 
@@ -61,10 +64,11 @@ def _stripped(text: str) -> str:
     return "\n".join(line for line in lines if line)
 
 
+@lru_cache(maxsize=_FORMS)
 def _python(text: str, docstrings: bool) -> str | None:
     try:
         tree = parse_python(text)
-        for node in ast.walk(tree):
+        for node in walk(tree):
             if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
                 node.body = list(_body(node.body, docstrings))
             elif isinstance(node, ast.Constant):

@@ -9,7 +9,10 @@ from __future__ import annotations
 import ast
 import sys
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from functools import lru_cache
+
+from lae_controller.change.nodes import KEPT, nodes_of
 
 _REACHING = {
     "sys": "_getframe _current_frames modules settrace setprofile addaudithook",
@@ -20,23 +23,35 @@ _REACHING = {
 }
 _WHOLE = frozenset(["builtins", "__builtins__", "ctypes", "_ctypes"])
 _ANYWHERE = frozenset("f_locals f_globals f_builtins f_back tb_frame gi_frame cr_frame".split())
+_TELLING = frozenset({*" ".join(_REACHING.values()).split(), *_ANYWHERE, "__dict__"})
 _METHODS = frozenset("__eq__ __ne__ __float__ __reduce__ __reduce_ex__ __instancecheck__".split())
 """With these a value decides itself what it is taken for."""
 
 
-def reaching(tree_before: ast.Module | None, tree_after: ast.Module) -> tuple[int, str] | None:
-    """Return (line, what) of the first thing that is new and reaches out; None if nothing does."""
-    known = Counter(what for _, what in _found(tree_before)) if tree_before else Counter()
-    for line, what in _found(tree_after):
+def reaching(before: str, after: str) -> tuple[int, str] | None:
+    """Return (line, what) of the first thing in a Python file that is new and reaches out.
+
+    None if nothing does, or the file does not parse.
+    """
+    known = Counter(what for _, what in _found(before))
+    for line, what in _found(after):
         if not known[what]:
             return line, what
         known[what] -= 1
     return None
 
 
-def _found(tree: ast.Module) -> Iterator[tuple[int, str]]:
-    modules = _imported(tree)
-    for node in ast.walk(tree):
+@lru_cache(maxsize=KEPT)
+def _found(text: str) -> tuple[tuple[int, str], ...]:
+    try:
+        nodes = nodes_of(text)
+    except SyntaxError:
+        return ()
+    return tuple(_found_in(nodes, _imported(nodes)))
+
+
+def _found_in(nodes: Iterable[ast.AST], modules: Mapping[str, str]) -> Iterator[tuple[int, str]]:
+    for node in nodes:
         yield from _of_import(node)
         if isinstance(node, ast.Attribute):
             yield from _of_attribute(node, modules)
@@ -44,15 +59,19 @@ def _found(tree: ast.Module) -> Iterator[tuple[int, str]]:
             yield node.lineno, node.id
         elif isinstance(node, ast.FunctionDef) and node.name in _METHODS:
             yield node.lineno, f"def {node.name}"
-        elif isinstance(node, ast.Call) and ast.unparse(node.func) in ("setattr", "delattr"):
+        elif isinstance(node, ast.Call) and _is_named(node.func, "setattr", "delattr"):
             owner = ast.unparse(node.args[0]) if node.args else ""
             if _is_standard(modules.get(owner)):
                 yield node.lineno, ast.unparse(node)[:80]
 
 
-def _imported(tree: ast.Module) -> dict[str, str]:
+def _is_named(node: ast.expr, *names: str) -> bool:
+    return isinstance(node, ast.Name) and node.id in names
+
+
+def _imported(nodes: Iterable[ast.AST]) -> dict[str, str]:
     """Return the modules that are imported whole: name here -> name of the module."""
-    aliases = (it for node in ast.walk(tree) if isinstance(node, ast.Import) for it in node.names)
+    aliases = (it for node in nodes if isinstance(node, ast.Import) for it in node.names)
     return {alias.asname or alias.name: alias.name for alias in aliases}
 
 
@@ -68,10 +87,12 @@ def _of_import(node: ast.AST) -> Iterator[tuple[int, str]]:
         )
 
 
-def _of_attribute(node: ast.Attribute, modules: dict[str, str]) -> Iterator[tuple[int, str]]:
+def _of_attribute(node: ast.Attribute, modules: Mapping[str, str]) -> Iterator[tuple[int, str]]:
+    stored = not isinstance(node.ctx, ast.Load)
+    if not stored and node.attr not in _TELLING:
+        return
     owner = ast.unparse(node.value)
     module = modules.get(owner, owner)
-    stored = not isinstance(node.ctx, ast.Load)
     if node.attr in _ANYWHERE or node.attr in _REACHING.get(module, "").split():
         yield node.lineno, f"{module}.{node.attr}"[:80]
     elif stored and _is_standard(modules.get(owner)):

@@ -10,10 +10,11 @@ import ast
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
 from pathlib import PurePosixPath
 
+from lae_controller.change.nodes import KEPT, nodes_of, walk
 from lae_controller.change.reaching import reaching
-from lae_controller.change.syntax import parse_python
 from lae_controller.errors import ChildError
 from lae_controller.program import Files
 
@@ -44,8 +45,7 @@ def suspicious_change(
 
 def _reaching(path: str, old: str, new: str) -> str | None:
     """Say what of a Python file newly reaches into the interpreter."""
-    tree = _parsed(path, new)
-    found = reaching(_parsed(path, old), tree) if tree is not None else None
+    found = reaching(old, new) if path.endswith(".py") else None
     if found is None:
         return None
     return f"{path}:{found[0]}: newly reaches into the interpreter: {found[1]}"
@@ -53,12 +53,17 @@ def _reaching(path: str, old: str, new: str) -> str | None:
 
 def _metric_text(path: str, old: str, new: str, metric: str, pattern: str | None) -> str | None:
     """Say which statement that writes the metric is new or different."""
-    known = Counter(text for _, text in _metric_statements(path, old, metric, pattern))
-    for line, text in _metric_statements(path, new, metric, pattern):
+    known = Counter(text for _, text in _writing(path, old, metric, pattern))
+    for line, text in _writing(path, new, metric, pattern):
         if not known[text]:
             return f"{path}:{line}: text that looks like the metric was added or changed: {text!r}"
         known[text] -= 1
     return None
+
+
+@lru_cache(maxsize=KEPT)
+def _writing(path: str, text: str, metric: str, pattern: str | None) -> tuple[tuple[int, str], ...]:
+    return tuple(_metric_statements(path, text, metric, pattern))
 
 
 def _metric_statements(
@@ -68,30 +73,30 @@ def _metric_statements(
     name = re.escape(metric)
     whole = re.compile(rf"(?<![\w\-/.]){name}(?![\w\-/])")
     own = re.compile(pattern) if pattern else None
-    tree = _parsed(path, text)
-    if tree is None:
+    nodes = _parsed(path, text)
+    if nodes is None:
         for number, line in enumerate(text.splitlines(), start=1):
             if re.search(rf"{whole.pattern}\s*[:=]?\s*[-+.\d]", line) or (own and own.search(line)):
                 yield number, line.strip()
         return
-    for statement in _simple_statements(tree):
+    for statement in _simple_statements(nodes):
         literals = list(_literals(statement))
         if any(whole.search(part) or (own and own.search(part)) for part in literals):
             yield statement.lineno, ast.unparse(statement)
 
 
-def _parsed(path: str, text: str) -> ast.Module | None:
+def _parsed(path: str, text: str) -> tuple[ast.AST, ...] | None:
     if not path.endswith(".py"):
         return None
     try:
-        return parse_python(text)
+        return nodes_of(text)
     except (SyntaxError, ValueError, ChildError):
         return None
 
 
-def _simple_statements(tree: ast.Module) -> Iterator[ast.stmt]:
+def _simple_statements(nodes: Iterable[ast.AST]) -> Iterator[ast.stmt]:
     """Yield statements that hold no other statements, in order."""
-    for node in ast.walk(tree):
+    for node in nodes:
         if isinstance(node, ast.stmt) and not isinstance(
             node,
             ast.FunctionDef
@@ -111,7 +116,7 @@ def _simple_statements(tree: ast.Module) -> Iterator[ast.stmt]:
 def _literals(statement: ast.AST) -> Iterator[str]:
     """Yield the texts of a statement; an f-string as one text with its values left out."""
     inside: set[int] = set()
-    for node in ast.walk(statement):
+    for node in walk(statement):
         if isinstance(node, ast.JoinedStr):
             parts = [part for part in node.values if isinstance(part, ast.Constant)]
             inside.update(id(part) for part in parts)
