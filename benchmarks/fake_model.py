@@ -14,7 +14,7 @@ import random
 import re
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, ClassVar
 
@@ -23,8 +23,16 @@ from rastrigin import mutate, parse
 _FENCE = re.compile(r"```\w*\n(.*?)```", re.DOTALL)
 
 
+def answer(prompts: Sequence[str], path: str, rng: random.Random) -> str:
+    """Return the reply to the first prompt that holds a program."""
+    replies = (reply_to(prompt, path, rng) for prompt in prompts)
+    return next((reply for reply in replies if reply), "There is no program in this prompt.")
+
+
 def reply_to(prompt: str, path: str, rng: random.Random) -> str:
     """Return a change to the first whole program of a prompt, the current one if it is marked.
+
+    Empty if it holds none.
 
     Args:
         prompt: what the model is asked.
@@ -46,7 +54,7 @@ def reply_to(prompt: str, path: str, rng: random.Random) -> str:
         old, new = changed[0]
         block = f"<<<<<<< SEARCH\n{old}\n=======\n{new}\n>>>>>>> REPLACE\n"
         return f"SUMMARY: {old} becomes {new}\nKIND: other\n{path}{block}"
-    return "There is no program in this prompt."
+    return ""
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -69,11 +77,12 @@ class Handler(BaseHTTPRequestHandler):
             self.served.append(number + 1)
         time.sleep(self.latency)
         rng = random.Random(f"{self.seed}:{number}")
-        prompt = _text(body["messages"][-1]["content"])
+        # Latest first: where an answer is sent back, the program stands in an earlier turn.
+        prompts = [_text(turn["content"]) for turn in reversed(body["messages"])]
         if self.path.endswith("/chat/completions"):
-            self._send("application/json", json.dumps(_completion(reply_to(prompt, "", rng))))
+            self._send("application/json", json.dumps(_completion(answer(prompts, "", rng))))
         elif self.path.partition("?")[0].endswith("/messages"):
-            events = _events(reply_to(prompt, "program.py\n", rng))
+            events = _events(answer(prompts, "program.py\n", rng))
             self._send("text/event-stream", "".join(events))
         else:
             self.send_error(404)

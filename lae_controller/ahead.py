@@ -9,7 +9,10 @@ from lae_controller.mutators import MENDING
 from lae_controller.results import Result
 
 _LEAST, _MOST = 1, 8
+_UNKNOWN = 2.0  # proposals a slot at most, before the first has come in
 _WEIGHT = 0.2
+_YIELD_WEIGHT = 0.05
+_LEAST_YIELD = 0.5
 _MEMORY = 0.98
 _FEW = 8
 _NEAR = 4.0
@@ -21,18 +24,23 @@ class Ahead:
 
     A child that is asked for early is chosen from what was known then, so no more are asked ahead
     than it takes: with a proposal of L seconds and an evaluation of T, slots stay busy if L / T
-    proposals a slot are under way beside what runs (Little's law).
+    proposals a slot are under way beside what runs (Little's law); with L / T / y of them if only
+    the share y of all proposals is a program that can be run.
+
+    Args:
+        evaluation_s: what one evaluation is expected to take: those of the baseline did.
     """
 
-    def __init__(self, mutator: MutatorSettings) -> None:
+    def __init__(self, mutator: MutatorSettings, evaluation_s: float = 0.0) -> None:
         self._asks_a_model = mutator.backend in MENDING
         self._patience = _LATE * mutator.timeout
         self._proposal: float | None = None
-        self._evaluation: float | None = None
+        self._evaluation = evaluation_s or None
+        self._yield = 1.0
         self._queueing = Queueing()
         self._bearable = float(1 << 30)
 
-    def proposed(self, crowd: int, seconds: float) -> None:
+    def proposed(self, crowd: int, seconds: float, *, usable: bool = True) -> None:
         """Take in one proposal: how many were under way with it, and how long it took.
 
         One that came near its time limit was one of too many: half as many are borne from then on,
@@ -41,6 +49,7 @@ class Ahead:
         if not self._asks_a_model:
             return
         self._proposal = _blend(self._proposal, seconds)
+        self._yield += _YIELD_WEIGHT * (usable - self._yield)
         if seconds >= self._patience:
             self._bearable = max(1.0, min(self._bearable, crowd) / 2)
             return
@@ -52,11 +61,21 @@ class Ahead:
         if result.evaluation.seconds > 0:
             self._evaluation = _blend(self._evaluation, result.evaluation.seconds)
 
-    def wanted(self, slots: int) -> int:
-        """Return how many children should be under way, those in slots included."""
-        if not self._asks_a_model or self._proposal is None or not self._evaluation:
+    def wanted(self, slots: int, waited_s: float = 0.0) -> int:
+        """Return how many children should be under way, those in slots included.
+
+        Args:
+            waited_s: since when the oldest proposal has been under way. Before the first comes in,
+                all that are asked for are chosen from the same knowledge, so it costs little to
+                ask for more while slots would fall idle.
+        """
+        if not self._asks_a_model or not self._evaluation:
             return slots + max(1, slots // 2)
-        each = min(_MOST, max(_LEAST, self._proposal / self._evaluation))
+        if self._proposal is None:
+            each = min(_UNKNOWN, waited_s / self._evaluation)
+            return slots + max(1, slots // 2, math.ceil(slots * each))
+        lead = self._proposal / max(_LEAST_YIELD, self._yield)
+        each = min(_MOST, max(_LEAST, lead / self._evaluation))
         return slots + math.ceil(slots * each)
 
     def useful(self, slots: int) -> int:

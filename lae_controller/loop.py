@@ -49,7 +49,9 @@ class Controller:
         self._concurrency = Concurrency(parts)
         self._claiming = Claiming(self.steps, self.budget, parts.say)
         self._out_of_money = False
-        self._ahead = Ahead(self.settings.mutator)
+        baseline = self.steps.baseline
+        seconds = baseline.smoke_seconds + baseline.full_seconds
+        self._ahead = Ahead(self.settings.mutator, seconds)
         most = self._ahead.most(max(parts.executor.capacity(), _ROOM_TO_GROW))
         self._mutators = ThreadPoolExecutor(max_workers=most)  # threads are made as needed
 
@@ -179,8 +181,8 @@ class Controller:
                 self._ahead.note(result)
                 recent.append(result.evaluation)
                 confirm.add(asked, result)
-            for crowd, seconds in pipeline.calls():
-                self._ahead.proposed(crowd, seconds)
+            for call in pipeline.calls():
+                self._ahead.proposed(call.crowd, call.seconds, usable=call.usable)
             while (due := confirm.due()) is not None:
                 self._tell_one(pipeline, *due, recent)
             self._repeat(confirm, pipeline)
@@ -206,7 +208,7 @@ class Controller:
         slots = self._concurrency.slots
         under_way = pipeline.proposing + pipeline.ready + len(pipeline.flight)
         useful = self._ahead.useful(slots) - pipeline.proposing
-        wanted = min(self._ahead.wanted(slots) - under_way, useful)
+        wanted = min(self._ahead.wanted(slots, pipeline.waited_s) - under_way, useful)
         new: list[Asked] = []
         stop: Stop | None = None
         while len(new) < wanted and (stop := self._stop()) is None:

@@ -64,6 +64,20 @@ class Try:
     troubles: int = 0
 
 
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One proposal that came in.
+
+    Attributes:
+        crowd: how many were under way when it began, itself included.
+        usable: whether it is a program that can be run.
+    """
+
+    crowd: int
+    seconds: float
+    usable: bool
+
+
 class Pipeline:
     """Carries children from their task to their result.
 
@@ -91,7 +105,7 @@ class Pipeline:
         self._mends = settings.repair_attempts if settings.backend in MENDING else 0
         self._proposing: dict[str, tuple[Try, Future[Mutation | MutatorFailure]]] = {}
         self._crowds: dict[str, tuple[int, float]] = {}
-        self._calls: deque[tuple[int, float]] = deque(maxlen=1024)  # not everybody asks for them
+        self._calls: deque[Call] = deque(maxlen=1024)  # not everybody asks for them
         self._began: set[str] = set()
         self._tries: dict[str, Try] = {}
         self._later: list[tuple[float, Try]] = []
@@ -139,8 +153,14 @@ class Pipeline:
         """Run a program once more, before any new child: others wait for what it gives."""
         self._ready.appendleft(pending)
 
-    def calls(self) -> Iterator[tuple[int, float]]:
-        """Yield of each proposal that came in how many were under way with it, and its seconds."""
+    @property
+    def waited_s(self) -> float:
+        """Since when the oldest proposal under way has been so, in seconds; 0 if there is none."""
+        began = min((began for _, began in self._crowds.values()), default=None)
+        return 0.0 if began is None else time.monotonic() - began
+
+    def calls(self) -> Iterator[Call]:
+        """Yield the proposals that came in."""
         while self._calls:
             yield self._calls.popleft()
 
@@ -236,25 +256,27 @@ class Pipeline:
                 del self._proposing[child]
                 self._began.discard(child)
                 crowd, began = self._crowds.pop(child)
-                self._calls.append((crowd, now - began))
-                self._proposed(attempt, future.result())
+                usable = self._proposed(attempt, future.result())
+                self._calls.append(Call(crowd, now - began, usable))
             elif self._in_order:
                 return
 
-    def _proposed(self, attempt: Try, proposal: Mutation | MutatorFailure) -> None:
+    def _proposed(self, attempt: Try, proposal: Mutation | MutatorFailure) -> bool:
+        """Freeze what was proposed; return whether it can be run."""
         attempt = replace(attempt, usage=added(attempt.usage, proposal.usage))
         if isinstance(proposal, MutatorFailure):
             self._not_proposed(attempt, proposal)
-            return
+            return False
         mutation = replace(proposal, usage=attempt.usage)
         frozen = self._steps.freeze(attempt.asked, mutation, self.claimed)
         if isinstance(frozen, Pending):
             self.claimed[frozen.digest] = attempt.asked.child_id
             self._tries[attempt.asked.child_id] = replace(attempt, troubles=0)
             self._ready.append(frozen)
-            return
+            return True
         if not self._mend(attempt, mutation.reply, frozen.evaluation):
             self._finish(attempt, mutation, frozen.digest, frozen.evaluation)
+        return False
 
     def _not_proposed(self, attempt: Try, failure: MutatorFailure) -> None:
         if failure.unaccounted:

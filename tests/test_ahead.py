@@ -6,8 +6,16 @@ import random
 
 from lae_controller.ahead import Ahead, Queueing
 from lae_controller.config import MutatorSettings
+from lae_controller.program import Evaluation, Intervention, Status, child_id
+from lae_controller.results import Result
 
 MANY = 1 << 30
+
+
+def finished(seconds: float) -> Result:
+    evaluation = Evaluation(Status.EVALUATED, metric=1.0, seconds=seconds)
+    child = child_id(1, 0, 0)
+    return Result(child, None, 0, "a change", Intervention.OTHER, "-", None, evaluation)
 
 
 def test_a_server_that_answers_one_after_the_other_is_not_given_a_queue() -> None:
@@ -68,6 +76,39 @@ def test_proposals_are_as_many_as_slots_need() -> None:
     ahead = Ahead(MutatorSettings(backend="anthropic", timeout=300.0))
     assert ahead.wanted(4) == 6
     assert ahead.useful(4) == 36
+
+
+def test_until_the_first_proposal_comes_in_more_are_asked_for_as_slots_would_fall_idle() -> None:
+    ahead = Ahead(MutatorSettings(backend="anthropic"), evaluation_s=5.0)
+    assert [ahead.wanted(8, waited) for waited in (0.0, 4.0, 5.0, 7.5, 10.0, 60.0)] == [
+        12,
+        15,
+        16,
+        20,
+        24,
+        24,
+    ]
+    ahead.proposed(12, 20.0)
+    assert ahead.wanted(8, 60.0) == 8 + 8 * 4
+
+
+def test_what_the_baseline_took_is_believed_until_children_take_another_time() -> None:
+    ahead = Ahead(MutatorSettings(backend="anthropic"), evaluation_s=10.0)
+    ahead.proposed(1, 40.0)
+    assert ahead.wanted(2) == 2 + 2 * 4
+    for _ in range(60):
+        ahead.note(finished(20.0))
+    assert ahead.wanted(2) in (2 + 4, 2 + 5)
+
+
+def test_proposals_that_come_to_nothing_are_made_up_for() -> None:
+    ahead = Ahead(MutatorSettings(backend="anthropic"), evaluation_s=10.0)
+    for number in range(200):
+        ahead.proposed(4, 20.0, usable=number % 4 > 0)
+    assert ahead.wanted(4) in (4 + 10, 4 + 11, 4 + 12)  # 4 slots, 2 proposals each, 3 in 4 usable
+    for _ in range(200):
+        ahead.proposed(4, 20.0, usable=False)
+    assert ahead.wanted(4) == 4 + 16  # a model that says nothing usable is not asked without end
 
 
 def test_proposals_that_run_into_their_time_limit_are_too_many() -> None:

@@ -160,7 +160,7 @@ def test_no_more_is_asked_at_a_time_than_is_useful(
     path.write_text(path.read_text().replace("  schedule: generational\n", ""))
     crowds: list[int] = []
     monkeypatch.setattr(Ahead, "useful", lambda *_: 1)
-    monkeypatch.setattr(Ahead, "proposed", lambda _, crowd, seconds: crowds.append(crowd))
+    monkeypatch.setattr(Ahead, "proposed", lambda _, crowd, *__, **___: crowds.append(crowd))
     with Answering([]) as server:
         run(project, server, monkeypatch)
     assert len(crowds) >= 3
