@@ -5,9 +5,10 @@ from __future__ import annotations
 import dataclasses
 import types
 import typing
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from enum import Enum
 from functools import cache
+from operator import itemgetter
 from typing import Any, TypeVar
 
 T = TypeVar("T")
@@ -91,15 +92,26 @@ def _same(data: Any) -> Any:
 def _of_dataclass(kind: type) -> _Decoder:
     hints = typing.get_type_hints(kind)
     fields = [(f.name, _decoder(hints[f.name])) for f in dataclasses.fields(kind)]
-    readers = [(name, None if read is _same else read) for name, read in fields]
+    readers = [(at, read) for at, (_, read) in enumerate(fields) if read is not _same]
+    take_all = _taker([name for name, _ in fields])
 
     def build(data: Any) -> Any:
         try:  # by position and complete: the usual case, and a journal has many
-            return kind(*[data[n] if read is None else read(data[n]) for n, read in readers])
+            values = take_all(data)
+            for at, read in readers:
+                values[at] = read(values[at])
+            return kind(*values)
         except KeyError:
             return kind(**{name: read(data[name]) for name, read in fields if name in data})
 
     return build
+
+
+def _taker(names: Sequence[str]) -> Callable[[Any], list[Any]]:
+    if len(names) < 2:  # ``itemgetter`` of one name gives no tuple
+        return lambda data: [data[name] for name in names]
+    take = itemgetter(*names)
+    return lambda data: list(take(data))
 
 
 def _of_tuple(arguments: tuple[Any, ...]) -> _Decoder:

@@ -319,6 +319,9 @@ class Ledger:
         write_atomic(folder / f"{path.name}.{time.time_ns()}", raw)
 
 
+_DECODER = json.JSONDecoder()
+
+
 def _event(path: Path, number: int, line: str) -> Event:
     """Return the event of one line of a journal.
 
@@ -326,7 +329,7 @@ def _event(path: Path, number: int, line: str) -> Event:
         LedgerError: if it is none.
     """
     try:
-        event: Event = json.loads(line)
+        event: Event = _DECODER.decode(line)
         event["event"].upper()  # every event has a name
     except (ValueError, KeyError, TypeError, AttributeError):
         raise LedgerError(_damaged(path, number, line, "a JSON event")) from None

@@ -87,7 +87,10 @@ class Archive:
                 self._cells[cell] = elite
 
     def _drop_worst(self) -> None:
-        del self._cells[max(self._cells, key=lambda cell: rank_key(self._cells[cell]))]
+        least = min(elite.fitness for elite in self._cells.values())
+        last = [(cell, elite) for cell, elite in self._cells.items() if elite.fitness == least]
+        cell, _ = max(last, key=lambda held: rank_key(held[1]))
+        del self._cells[cell]
 
 
 def stats_of(archives: Sequence[Archive], num_bins: int) -> ArchiveStats:

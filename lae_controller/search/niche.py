@@ -13,6 +13,9 @@ from lae_controller.program import Cell, Measures
 LOW, HIGH = 0.05, 0.95
 """The quantiles that become the outer edges of an axis, so that one outlier cannot flatten it."""
 
+_ROUNDING = 1e-9
+"""Relative; many times what the few sums and products here can be out."""
+
 
 def percentile(sorted_values: Sequence[float], q: float) -> float:
     """Return the quantile ``q`` in [0, 1] of ascending values, by linear interpolation.
@@ -86,15 +89,47 @@ class Ends:
 
     def __init__(self) -> None:
         self._ends: dict[int, tuple[float, float]] = {}
+        self._checked = Edges(0.0, 0.0)
+        self._slack = -1.0
 
     def include(self, value: float, index: int) -> None:
         """Note that a value lies in the bin ``index``."""
         low, high = self._ends.get(index, (value, value))
         if value <= low or value >= high:
             self._ends[index] = (min(low, value), max(high, value))
+            self._slack = -1.0
 
     def hold(self, edges: Edges, num_bins: int) -> bool:
-        """Return whether every value noted is in the same bin under these edges."""
+        """Return whether every value noted is in the same bin under these edges.
+
+        No border between bins moves further than the edges do. So nothing need be looked at while
+        they have moved less than what the value nearest to a border had left.
+        """
+        moved = max(abs(edges.low - self._checked.low), abs(edges.high - self._checked.high))
+        if moved < self._slack:
+            return True
+        if not self._all_in(edges, num_bins):
+            return False
+        self._checked, self._slack = edges, self._left(edges, num_bins)
+        return True
+
+    def _left(self, edges: Edges, num_bins: int) -> float:
+        """Return how far every value is from the borders of its bin at least.
+
+        Rounding is allowed for; nothing is left where the edges are equal.
+        """
+        span = edges.high - edges.low
+        if not span:
+            return -1.0
+        least = span
+        for index, (lowest, highest) in self._ends.items():
+            if index > 0:
+                least = min(least, lowest - (edges.low + span * index / num_bins))
+            if index < num_bins - 1:
+                least = min(least, edges.low + span * (index + 1) / num_bins - highest)
+        return least - _ROUNDING * max(abs(edges.low), abs(edges.high), span)
+
+    def _all_in(self, edges: Edges, num_bins: int) -> bool:
         first, span, last = edges.low, edges.high - edges.low, num_bins - 1
         for index, ends in self._ends.items():
             for value in ends:  # ``bin_of``, written out: this runs for every child ever told

@@ -161,3 +161,25 @@ def test_a_grid_forgets_what_was_placed_before() -> None:
     grid.forget()
     grid.note(middle, grid.cell_of(middle))
     assert grid.holds()
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_ends_say_what_looking_at_every_value_says(seed: int) -> None:
+    rng = random.Random(seed)
+    axis, ends, num_bins = RunningAxis(), Ends(), rng.choice([1, 2, 5, 10])
+    noted: list[tuple[float, int]] = []
+    left = 0
+    for _ in range(1500):
+        value = rng.choice([rng.gauss(0, 1), rng.random(), 0.25, rng.choice([-1e6, 3.0])])
+        axis.add(value)
+        edges = axis.edges()
+        expected = all(bin_of(known, edges, num_bins) == index for known, index in noted)
+        assert ends.hold(edges, num_bins) == expected
+        if not expected:
+            left += 1
+            noted, ends = [], Ends()
+        if rng.random() < 0.2:
+            index = bin_of(value, edges, num_bins)
+            noted.append((value, index))
+            ends.include(value, index)
+    assert num_bins == 1 or left > 5
