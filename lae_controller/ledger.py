@@ -36,6 +36,7 @@ HISTORY_HEADER = (
     "kept",
     "cell",
 )
+_DECODER = json.JSONDecoder()
 ARCHIVE_HEADER = (
     "island",
     "cell",
@@ -317,9 +318,6 @@ class Ledger:
         folder = self.folder / "salvaged"
         make_folder(folder)
         write_atomic(folder / f"{path.name}.{time.time_ns()}", raw)
-
-
-_DECODER = json.JSONDecoder()
 
 
 def _event(path: Path, number: int, line: str) -> Event:
