@@ -25,14 +25,13 @@ from functools import lru_cache
 from pathlib import PurePosixPath
 
 from lae_controller.change import yaml11
-from lae_controller.change.nodes import walk
+from lae_controller.change.nodes import KEPT, walk
 from lae_controller.change.source import BOM, is_python, split_lines
 from lae_controller.change.syntax import YAML_SUFFIXES, parse_python
 from lae_controller.program import Files
 
 _READS_DOCSTRINGS = re.compile(r"__doc__|\bgetdoc\b")
 _DECIMAL = re.compile(r"[-+]?(?:0|[1-9][0-9]*)(?:\.[0-9]+(?:[eE][-+][0-9]+)?)?")
-_FORMS = 8  # are kept: those of the latest parents, with which each child is compared
 _DIGEST_LENGTH = 32  # hex digits: 128 bits
 
 
@@ -64,7 +63,7 @@ def _stripped(text: str) -> str:
     return "\n".join(line for line in lines if line)
 
 
-@lru_cache(maxsize=_FORMS)
+@lru_cache(maxsize=KEPT)
 def _python(text: str, docstrings: bool) -> str | None:
     try:
         tree = parse_python(text)

@@ -122,9 +122,9 @@ def make_app(
         dashboard: None for one of its own.
     """
     dashboard = dashboard or Dashboard(service.board)
-    routes = [
-        *dashboard.routes(),
+    routes = [  # tried in this order: what workers call comes first
         Route("/v1alpha/{name:path}", Dispatch(service)),
+        *dashboard.routes(),
         Route("/openapi.json", _openapi, methods=["GET"]),
         Route("/healthz", _health, methods=["GET"]),
     ]
