@@ -9,7 +9,7 @@ from lae_controller.mutators import MENDING
 from lae_controller.results import Result
 
 _LEAST, _MOST = 1, 8
-_UNKNOWN = 2.0  # proposals a slot at most, before the first has come in
+_UNKNOWN = 2.0  # more proposals a slot at most, before the first has come in
 _WEIGHT = 0.2
 _YIELD_WEIGHT = 0.05
 _LEAST_YIELD = 0.5
@@ -72,8 +72,8 @@ class Ahead:
         if not self._asks_a_model or not self._evaluation:
             return slots + max(1, slots // 2)
         if self._proposal is None:
-            each = min(_UNKNOWN, waited_s / self._evaluation)
-            return slots + max(1, slots // 2, math.ceil(slots * each))
+            each = 0.5 + min(_UNKNOWN, waited_s / self._evaluation)
+            return slots + max(1, int(slots * each))
         lead = self._proposal / max(_LEAST_YIELD, self._yield)
         each = min(_MOST, max(_LEAST, lead / self._evaluation))
         return slots + math.ceil(slots * each)

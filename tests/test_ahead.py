@@ -82,11 +82,11 @@ def test_until_the_first_proposal_comes_in_more_are_asked_for_as_slots_would_fal
     ahead = Ahead(MutatorSettings(backend="anthropic"), evaluation_s=5.0)
     assert [ahead.wanted(8, waited) for waited in (0.0, 4.0, 5.0, 7.5, 10.0, 60.0)] == [
         12,
-        15,
-        16,
+        18,
         20,
         24,
-        24,
+        28,
+        28,
     ]
     ahead.proposed(12, 20.0)
     assert ahead.wanted(8, 60.0) == 8 + 8 * 4
