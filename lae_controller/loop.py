@@ -15,12 +15,14 @@ from lae_controller.budget import Budget, Stop
 from lae_controller.claiming import Claiming
 from lae_controller.concurrency import Concurrency
 from lae_controller.confirm import Confirm, Ended
+from lae_controller.evaluators.baseline import BASELINE_ID
 from lae_controller.files import check_free
 from lae_controller.inflight import Pending
 from lae_controller.leases import Leases
 from lae_controller.parts import Parts
 from lae_controller.pipeline import Pipeline
 from lae_controller.program import Evaluation, child_id
+from lae_controller.purse import affords, worst_grading
 from lae_controller.results import Result, claimed_by
 from lae_controller.state import Asked
 from lae_controller.steps import Steps
@@ -273,7 +275,7 @@ class Controller:
         in_order = self.settings.evolution.in_order
         if in_order and self.state.asked:
             return [], None
-        stop = self._stop()
+        stop = self._stop() or self._cannot_be_graded()
         if stop is not None:
             return [], stop
         before = set(self.state.asked)
@@ -282,6 +284,14 @@ class Controller:
         elif len(before) < self.budget.room(self.state, self.steps.elapsed()):
             self._ask_one()
         return [asked for child, asked in self.state.asked.items() if child not in before], None
+
+    def _cannot_be_graded(self) -> Stop | None:
+        """Return why a host's next program could not be graded, where a model does that."""
+        most = worst_grading(self.settings, self.steps.children.files(BASELINE_ID))
+        if not most or affords(self.settings, self.state, most):
+            return None
+        limit = self.settings.mutator.max_cost_usd
+        return Stop("money", f"grading the next child could pass max_cost_usd ({limit:g} USD)")
 
     def take_in(
         self, child: str, ended: Callable[[Pending], Evaluation | None]

@@ -53,8 +53,7 @@ class Purse:
             if child != task.child_id and child in self._state.asked
         )
         text = _bytes_of(task.files) + _BYTES_OF_A_REPLY * mutator.max_tokens
-        shards = self._settings.scoring.shards
-        graded = worst_gradings(self._settings, text, shards.rollout + shards.gate)
+        graded = _worst_cascade(self._settings, text)
         proposed = worst_cost(task, mutator)
         most = None if graded is None or proposed is None else graded + proposed
         if spent + held + (most or 0.0) > limit or (most is None and spent >= limit):
@@ -88,13 +87,32 @@ def worst_gradings(settings: Settings, text_bytes: float, gradings: int) -> floa
     return None if call is None else TRIES * gradings * call
 
 
+def worst_grading(settings: Settings, files: Files) -> float | None:
+    """Return the most in USD that the cascade of one program can cost where a model grades.
+
+    Returns:
+        None if what the judge's model costs is not known; 0.0 if no model grades.
+    """
+    return _worst_cascade(settings, _bytes_of(files))
+
+
+def _worst_cascade(settings: Settings, text_bytes: float) -> float | None:
+    shards = settings.scoring.shards
+    return worst_gradings(settings, text_bytes, shards.rollout + shards.gate)
+
+
+def affords(settings: Settings, state: RunState, most_usd: float | None) -> bool:
+    """Say whether so much more can be spent; what is not known counts as nothing."""
+    limit = settings.mutator.max_cost_usd
+    return limit is None or (state.usage.cost_usd or 0.0) + (most_usd or 0.0) <= limit
+
+
 def affords_runs(settings: Settings, state: RunState, runs: int, files: Files) -> bool:
     """Say whether so many further full runs of a program can be paid for, where a model grades."""
-    limit = settings.mutator.max_cost_usd
-    if limit is None:
+    if settings.mutator.max_cost_usd is None:
         return True
     most = worst_gradings(settings, _bytes_of(files), runs * settings.scoring.shards.gate)
-    return (state.usage.cost_usd or 0.0) + (most or 0.0) <= limit
+    return affords(settings, state, most)
 
 
 def check_grading_limit(settings: Settings) -> None:

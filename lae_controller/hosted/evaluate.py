@@ -9,13 +9,14 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from filelock import FileLock, Timeout
 
 from lae_controller import build, results
 from lae_controller.begin import given_up
 from lae_controller.config import Settings
-from lae_controller.errors import ConfigError
+from lae_controller.errors import ConfigError, PrerequisiteError
 from lae_controller.files import make_folder, read_json, write_json
 from lae_controller.inflight import InFlight, Pending
 from lae_controller.leases import evaluation_lock, is_evaluating
@@ -24,6 +25,7 @@ from lae_controller.mutate import read_mutation
 from lae_controller.parts import Core
 from lae_controller.pipeline import MENDABLE
 from lae_controller.program import Evaluation, Intervention, one_line, sort_key
+from lae_controller.purse import affords, worst_grading
 from lae_controller.results import Result
 from lae_controller.sandbox.launch import Lifelines
 from lae_controller.state import Asked, RunState
@@ -253,7 +255,8 @@ def _freeze(steps: Steps, asked: Asked, mutation: Mutation) -> Pending | Result:
         frozen = steps.freeze(asked, mutation, _claimed(steps, asked))
         if isinstance(frozen, Pending):
             note = steps.children.folder(asked.child_id) / "frozen.json"
-            write_json(note, {"digest": frozen.digest})
+            most = _set_money_aside(steps, asked)
+            write_json(note, {"digest": frozen.digest, "grading_usd": most})
             return frozen
     whole = _with_earlier(steps.children.folder(asked.child_id), frozen.evaluation)
     return steps.finish(asked, mutation, frozen.digest, whole).result()
@@ -265,14 +268,37 @@ def _claimed(steps: Steps, asked: Asked) -> dict[str, str]:
     In the generational schedule only those that are told earlier count, whoever was first.
     """
     in_order = steps.settings.evolution.in_order
-    claimed = {}
+    return {
+        note["digest"]: other
+        for other, note in _frozen_beside(steps, asked)
+        if not in_order or sort_key(other) < sort_key(asked.child_id)
+    }
+
+
+def _frozen_beside(steps: Steps, asked: Asked) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield the other children that are frozen and not told, each with what was noted then."""
     for other in steps.state.asked:
-        if other == asked.child_id or (in_order and sort_key(other) > sort_key(asked.child_id)):
-            continue
         note = read_json(steps.children.folder(other) / "frozen.json")
-        if isinstance(note, dict):
-            claimed[note["digest"]] = other
-    return claimed
+        if other != asked.child_id and isinstance(note, dict):
+            yield other, note
+
+
+def _set_money_aside(steps: Steps, asked: Asked) -> float:
+    """Return the most that grading a program can cost, if there is so much beside the others.
+
+    Raises:
+        PrerequisiteError: if ``max_cost_usd`` could be passed.
+    """
+    most = worst_grading(steps.settings, steps.children.files(asked.child_id)) or 0.0
+    held = sum(note.get("grading_usd", 0.0) for _, note in _frozen_beside(steps, asked))
+    if most and not affords(steps.settings, steps.state, held + most):
+        spent = steps.state.usage.cost_usd or 0.0
+        raise PrerequisiteError(
+            f"grading it can cost {most:.2g} USD, {spent:.2g} are spent and {held:.2g} set aside "
+            f"for others, and mutator.max_cost_usd is {steps.settings.mutator.max_cost_usd:g}. "
+            "Nothing was run; raise the limit and give the command again, or tell what there is"
+        )
+    return most
 
 
 def _run(flight: InFlight, pending: Pending) -> Evaluation:
