@@ -86,7 +86,7 @@ def report(settings: Settings, prepared: Prepared, probed: Iterable[Check] = ())
         _machine(settings),
         _isolation(baseline),
         *_program(settings, prepared),
-        *_mutator(baseline),
+        *_mutator(settings, baseline),
         _smoke(settings, baseline),
         _full(settings, baseline),
         *_scoring(settings, baseline),
@@ -146,12 +146,16 @@ def _program(settings: Settings, prepared: Prepared) -> list[Check]:
     return [Check("program", "ok", text), *notes]
 
 
-def _mutator(baseline: Baseline) -> list[Check]:
-    """Refuse a program that the offline Mutator cannot edit at all."""
-    if any(path.endswith((*PYTHON, *YAML)) for path in baseline.editable):
+def _mutator(settings: Settings, baseline: Baseline) -> list[Check]:
+    """Refuse a program that the offline Mutator cannot edit at all; models edit any text."""
+    edits = any(path.endswith((*PYTHON, *YAML)) for path in baseline.editable)
+    if edits or settings.mutator.backend != "offline":
         return []
     files = ", ".join(baseline.editable)
-    text = f"the offline Mutator edits Python, YAML and JSON; none of {files} is one of these"
+    text = (
+        f"the offline Mutator edits Python, YAML and JSON; none of {files} is one of these: name "
+        "such a file under editable_files, or set mutator.backend to anthropic or agent"
+    )
     return [Check("mutator", "refused", text)]
 
 
@@ -225,7 +229,7 @@ def _estimate(settings: Settings, baseline: Baseline) -> Check:
         rest = max(0.0, (total.seconds or 0.0) - budget.reserve - baseline.seconds)
         count = rest / max(budget.child_seconds, 1e-9)
         text = f"about {count:.0f} children a slot in the {seconds_text(rest)} that are left"
-        return Check("estimate", "ok", f"{text} of {total}")
+        return Check("estimate", "ok", f"{text} of {total}; {_cost(settings)}")
     concurrency = build.machine(settings).concurrency
     left = total.runs - budget.reserve - baseline.charge
     if left < plan.smoke_charge + 1.0:
@@ -239,4 +243,14 @@ def _estimate(settings: Settings, baseline: Baseline) -> Check:
         f"about {seconds_text(seconds)} for {left:.1f} more full runs, {concurrency} at a time, "
         f"after the {baseline.charge:.1f} of this check"
     )
-    return Check("estimate", "ok", f"{text}; the offline Mutator costs nothing")
+    return Check("estimate", "ok", f"{text}; {_cost(settings)}")
+
+
+def _cost(settings: Settings) -> str:
+    """Say what proposals cost besides; what a model will ask for nobody knows beforehand."""
+    mutator = settings.mutator
+    if mutator.backend == "offline":
+        return "the offline Mutator costs nothing"
+    if mutator.max_cost_usd is None:
+        return "what model calls cost comes on top, without a limit (mutator.max_cost_usd)"
+    return f"model calls come on top, up to ${mutator.max_cost_usd:g} (mutator.max_cost_usd)"

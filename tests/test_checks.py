@@ -198,3 +198,17 @@ def test_what_is_refused_already_is_not_probed(project: Path) -> None:
     assert found["budget"].verdict == "refused"
     assert "a/a" not in found
     assert charge(project) == 2.25
+
+
+def test_a_program_that_only_models_can_edit_is_refused_for_the_offline_mutator_alone(
+    project: Path,
+) -> None:
+    (project / "weights.txt").write_text("0.5\n")
+    scored(project, "print('val_acc:', float(open('weights.txt').read()))\n")
+    change(project, "loop.run.yaml", "model.py", "weights.txt")
+    assert "none of weights.txt is one of these: name such a file" in refused(project)
+    with (project / "loop.run.yaml").open("a") as stream:
+        stream.write("mutator: {backend: agent, command: 'true', max_cost_usd: 2.5}\n")
+    found = checked(project)
+    assert "mutator" not in found
+    assert found["estimate"].text.endswith("up to $2.5 (mutator.max_cost_usd)")
