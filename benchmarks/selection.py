@@ -208,7 +208,7 @@ def search(rule: str, setting: Setting, seed: int) -> Outcome:
     run.go(setting.evaluations, setting.slots, setting.schedule)
     best = run.search.global_best()
     assert best is not None
-    cells = run.search.stats().num_elites / run.islands
+    cells = sum(len(run.search.elites(k)) for k in range(run.islands)) / run.islands
     return Outcome(run.measure(run.programs[best.child_id]), cells, *run.bins())
 
 

@@ -224,10 +224,6 @@ class Ledger:
         append(self.history, text.encode("utf-8"), durable=False)
         self._note(self.history, durable=False)
 
-    def write_history(self, rows: Iterable[HistoryRow]) -> None:
-        """Replace ``history.tsv``."""
-        write_atomic(self.history, _table(HISTORY_HEADER, rows))
-
     def write_archive(self, rows: Iterable[ArchiveRow]) -> None:
         """Replace ``archive.tsv``."""
         write_atomic(self.archive, _table(ARCHIVE_HEADER, rows), durable=False)

@@ -237,7 +237,7 @@ def make_run(folder: Path, made: Made) -> Path:
     maker.end()
     ledger = Ledger(settings.lae_dir, lambda _: None)
     ledger.append(maker.events)
-    ledger.write_history(maker.state.rows)
+    ledger.append_history(maker.state.rows)
     ledger.write_archive(archive_rows(maker.state.search, settings.evolution.num_islands))
     if made.programs:
         _write_programs(settings, maker.state)

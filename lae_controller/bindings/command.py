@@ -262,8 +262,3 @@ def _before(written: list[_Candidate], best: _Candidate) -> list[str]:
         and _SETUP_WORK.search(candidate.launch.script)
     ]
     return [f"needs `python {steps[-1]}` first"] if steps else []
-
-
-def with_text(command: Command, text: str) -> Command:
-    """Return the same command spelled ``text``."""
-    return replace(command, text=text)

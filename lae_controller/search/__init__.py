@@ -56,27 +56,6 @@ class SearchSettings:
 
 
 @dataclass(frozen=True, slots=True)
-class ArchiveStats:
-    """How well a map is filled; names and meaning are those of pyribs, the objective is fitness.
-
-    Attributes:
-        num_elites: cells that are held.
-        coverage: the same as a share of all cells, in [0, 1].
-        qd_score: sum of the elites' fitness (no offset, so it is negative for a loss).
-        norm_qd_score: ``qd_score`` over the number of all cells.
-        obj_max: fitness of the best elite; None while there is none.
-        obj_mean: mean fitness of the elites; None while there is none.
-    """
-
-    num_elites: int
-    coverage: float
-    qd_score: float
-    norm_qd_score: float
-    obj_max: float | None
-    obj_mean: float | None
-
-
-@dataclass(frozen=True, slots=True)
 class Move:
     """What became of one elite that migrated.
 
@@ -183,10 +162,6 @@ class Search(Protocol):
         """Return the best program ever placed, ties by id; None before the first."""
         ...
 
-    def best_of(self, island: int) -> Elite | None:
-        """Return the best elite of an island, ties by id; None if it is empty."""
-        ...
-
     def elites(self, island: int) -> Sequence[tuple[Cell | None, Elite]]:
         """Return what an island holds, in order of the cells; the cell is None with ``puct``."""
         ...
@@ -196,14 +171,6 @@ class Search(Protocol):
 
         Empty while there are no further metrics.
         """
-        ...
-
-    def stats(self) -> ArchiveStats:
-        """Return how well the maps of all islands together are filled."""
-        ...
-
-    def stats_of(self, island: int) -> ArchiveStats:
-        """Return how well the map of one island is filled."""
         ...
 
     def mode(self) -> str:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 
 from lae_controller.program import Cell, Elite, Measures
-from lae_controller.search import ArchiveStats
 from lae_controller.search.elites import comes_first, rank_key, same_program
 
 
@@ -45,10 +44,6 @@ class Archive:
         if self._ranked is None:
             self._ranked = tuple(sorted(self._cells.items(), key=lambda item: rank_key(item[1])))
         return self._ranked
-
-    def best(self) -> Elite | None:
-        """Return the best elite; None while the map is empty."""
-        return self.ranked()[0][1] if self._cells else None
 
     def add(self, cell: Cell, elite: Elite) -> bool:
         """Place an elite if its cell is empty or holds a worse one; return whether it stays.
@@ -91,22 +86,3 @@ class Archive:
         last = [(cell, elite) for cell, elite in self._cells.items() if elite.fitness == least]
         cell, _ = max(last, key=lambda held: rank_key(held[1]))
         del self._cells[cell]
-
-
-def stats_of(archives: Sequence[Archive], num_bins: int) -> ArchiveStats:
-    """Return how well one map, or several taken together, are filled."""
-    elites = [elite for archive in archives for _, elite in archive.items()]
-    return stats_over(elites, len(archives) * num_bins**2)
-
-
-def stats_over(elites: Sequence[Elite], cells: int) -> ArchiveStats:
-    """Return how well ``cells`` places are filled by these elites."""
-    fitnesses = [elite.fitness for elite in elites]
-    return ArchiveStats(
-        num_elites=len(fitnesses),
-        coverage=len(fitnesses) / cells,
-        qd_score=sum(fitnesses),
-        norm_qd_score=sum(fitnesses) / cells,
-        obj_max=max(fitnesses, default=None),
-        obj_mean=sum(fitnesses) / len(fitnesses) if fitnesses else None,
-    )

@@ -15,8 +15,8 @@ from lae_controller.program import (
     Selection,
     rng_for,
 )
-from lae_controller.search import ArchiveStats, Move, SearchSettings
-from lae_controller.search.archive import Archive, stats_of
+from lae_controller.search import Move, SearchSettings
+from lae_controller.search.archive import Archive
 from lae_controller.search.elites import (
     Suspects,
     comes_first,
@@ -188,21 +188,9 @@ class Islands:
         """Return the best program ever placed; it stays so whatever the maps drop."""
         return self._best
 
-    def best_of(self, island: int) -> Elite | None:
-        """Return the best elite of an island, ties by id; None if it is empty."""
-        return self._islands[island].best()
-
     def elites(self, island: int) -> list[tuple[Cell, Elite]]:
         """Return the cells that an island holds, in order."""
         return self._islands[island].items()
-
-    def stats(self) -> ArchiveStats:
-        """Return how well the maps of all islands together are filled."""
-        return stats_of(self._islands, self._settings.num_bins)
-
-    def stats_of(self, island: int) -> ArchiveStats:
-        """Return how well the map of one island is filled."""
-        return stats_of([self._islands[island]], self._settings.num_bins)
 
     def front(self) -> list[Elite]:
         """Return the Pareto front, the best by the main metric first."""

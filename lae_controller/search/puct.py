@@ -18,8 +18,7 @@ from lae_controller.program import (
     Selection,
     rng_for,
 )
-from lae_controller.search import ArchiveStats, Move, SearchSettings
-from lae_controller.search.archive import stats_over
+from lae_controller.search import Move, SearchSettings
 from lae_controller.search.elites import (
     RankKey,
     Suspects,
@@ -178,10 +177,6 @@ class Puct:
         """Return the best node; None before the first."""
         return self._archive[0][1] if self._archive else None
 
-    def best_of(self, island: int) -> Elite | None:  # noqa: ARG002
-        """Return the best node; None before the first."""
-        return self.global_best()
-
     def elites(self, island: int) -> list[tuple[None, Elite]]:  # noqa: ARG002
         """Return the best nodes, best first, at most ``pop_per_island``; none has a cell."""
         return [(None, elite) for _, elite in self._archive]
@@ -189,14 +184,6 @@ class Puct:
     def front(self) -> list[Elite]:
         """Return the Pareto front, the best by the main metric first."""
         return self._front.elites()
-
-    def stats(self) -> ArchiveStats:
-        """Return how full and how good the archive is."""
-        return stats_over([elite for _, elite in self._archive], self._settings.pop_per_island)
-
-    def stats_of(self, island: int) -> ArchiveStats:  # noqa: ARG002
-        """Return the same: there is one island."""
-        return self.stats()
 
     def mode(self) -> str:
         """Return the word for the status line: the rule does not change."""

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from lae_controller.program import Elite, Measures
-from lae_controller.search.archive import Archive, stats_of
+from lae_controller.search.archive import Archive
 from lae_controller.search.elites import rank_key
 
 
@@ -22,7 +22,6 @@ def ids(archive: Archive) -> list[str]:
 def test_an_empty_map() -> None:
     archive = Archive(5)
     assert len(archive) == 0
-    assert archive.best() is None
     assert archive.get((0, 0)) is None
     assert archive.items() == []
 
@@ -124,24 +123,3 @@ def test_rebinning_keeps_the_earlier_of_two_equal_ones() -> None:
     archive.add((0, 5), elite("g6-i0-a9", 2.0, diversity=0.34))
     archive.rebin(by_tenths)
     assert ids(archive) == ["g6-i0-a9"]
-
-
-def test_stats_of_two_maps() -> None:
-    one, other = Archive(9), Archive(9)
-    one.add((0, 0), elite("g1-i0-a0", 1.0))
-    one.add((0, 1), elite("g1-i0-a1", -4.0))
-    other.add((1, 1), elite("g1-i1-a0", 6.0))
-    stats = stats_of([one, other], num_bins=5)
-    assert stats.num_elites == 3
-    assert stats.coverage == pytest.approx(3 / 50)
-    assert stats.qd_score == pytest.approx(3.0)
-    assert stats.norm_qd_score == pytest.approx(3 / 50)
-    assert stats.obj_max == 6.0
-    assert stats.obj_mean == pytest.approx(1.0)
-
-
-def test_stats_of_an_empty_map_have_no_objective() -> None:
-    stats = stats_of([Archive(3)], num_bins=2)
-    assert (stats.num_elites, stats.coverage, stats.qd_score) == (0, 0.0, 0.0)
-    assert stats.obj_max is None
-    assert stats.obj_mean is None

@@ -99,7 +99,7 @@ def state(search: Islands) -> object:
     count = len({search.island_of_ordinal(n) for n in range(50)})
     asked = [search.ask(child_id(999, k, slot), k) for k in range(count) for slot in range(5)]
     maps = [search.elites(k) for k in range(count)]
-    return maps, search.global_best(), search.stats(), search.mode(), asked
+    return maps, search.global_best(), search.mode(), asked
 
 
 def replayed(records: Iterable[Record]) -> Islands:
@@ -234,7 +234,6 @@ def test_better_means_what_the_direction_says(
     found = search.global_best()
     assert found is not None
     assert (found.child_id, found.fitness) == (best, fitness)
-    assert search.stats().obj_max == fitness
 
 
 def test_a_lower_loss_takes_the_cell() -> None:
@@ -363,7 +362,6 @@ def test_an_island_never_outgrows_its_limit() -> None:
         metric, diversity = 1.0 + slot % 5, slot / 12
         search.tell(told(child_id(1, 0, slot), metric, 100.0, diversity))
         assert len(search.elites(0)) <= 4
-    assert search.best_of(0) is not None
     poor = search.tell(told("g2-i0-a0", 0.5, 10_000.0, 0.5))
     assert poor == Placement(kept=False, cell=(5, 3))
 
@@ -500,15 +498,6 @@ def test_one_island_has_nowhere_to_migrate_to() -> None:
 def test_migration_is_due_every_interval() -> None:
     search = islands()
     assert [gen for gen in range(13) if search.migrates_after(gen)] == [4, 8, 12]
-
-
-def test_stats_of_one_island_and_of_all() -> None:
-    search = islands(count=2)
-    search.tell(told("g1-i1-a0", 4.0))
-    assert search.stats_of(0).num_elites == 1
-    assert search.stats_of(1).obj_mean == pytest.approx(2.0)
-    assert search.stats().num_elites == 3
-    assert search.stats().coverage == pytest.approx(3 / 72)
 
 
 def test_the_mode_shows_a_stall_and_its_end() -> None:

@@ -170,11 +170,6 @@ def test_there_is_one_island_and_no_migration() -> None:
     assert search.migrate() == ()
 
 
-def test_stats_are_those_of_the_archive() -> None:
-    stats = search_of(told("g1-i0-a0", 4.0), told("g1-i0-a1", 6.0), limit=2).stats()
-    assert (stats.num_elites, stats.coverage, stats.obj_max, stats.obj_mean) == (2, 1.0, -4, -4.5)
-
-
 def test_from_the_tables_alone_all_nodes_and_visits_come_back() -> None:
     records = [record for record in history(3, 150) if record.reason is None]
     live = Puct(replace(SETTINGS, pop_per_island=5), Direction.MAXIMIZE)

@@ -47,9 +47,7 @@ def state(search: Search) -> object:
     return (
         list(search.elites(0)),
         search.global_best(),
-        search.best_of(0),
         search.front(),
-        search.stats(),
         search.mode(),
         asked(search),
     )
