@@ -41,7 +41,8 @@ from lae_controller.sandbox.bubblewrap import make_nodes, mount_points  # noqa: 
 from lae_controller.sandbox.home import survey_home  # noqa: E402
 from lae_controller.sandbox.launch import Command, Lifelines, run  # noqa: E402
 from lae_controller.sandbox.snapshot import Entry  # noqa: E402
-from lae_controller.sandbox.tiers import Tier, View, probe_tiers, wrap  # noqa: E402
+from lae_controller.sandbox.tiers import probe_tiers, wrap  # noqa: E402
+from lae_controller.sandbox.view import Tier, View  # noqa: E402
 
 NOBODY = 65534
 TIERS = (Tier.BWRAP, Tier.LANDLOCK, Tier.NONE)

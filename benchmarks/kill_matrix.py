@@ -44,7 +44,8 @@ from tiny_project import MODEL, make_project  # noqa: E402
 
 from lae_controller.errors import LaeError  # noqa: E402
 from lae_controller.sandbox.launch import Command, Ended, Lifelines, run  # noqa: E402
-from lae_controller.sandbox.tiers import Tier, View, probe_tiers, wrap  # noqa: E402
+from lae_controller.sandbox.tiers import probe_tiers, wrap  # noqa: E402
+from lae_controller.sandbox.view import Tier, View  # noqa: E402
 
 NOBODY = 65534
 TIERS = (Tier.BWRAP, Tier.LANDLOCK, Tier.NONE)

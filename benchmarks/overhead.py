@@ -19,7 +19,8 @@ from pathlib import Path
 
 from lae_controller.sandbox.bubblewrap import make_nodes
 from lae_controller.sandbox.launch import Command, Lifelines, run
-from lae_controller.sandbox.tiers import Tier, View, available, wrap
+from lae_controller.sandbox.tiers import probe_tiers, wrap
+from lae_controller.sandbox.view import Tier, View
 
 
 def plain() -> None:
@@ -53,7 +54,7 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=30)
     options = parser.parse_args()
     folder = Path(tempfile.mkdtemp(prefix="lae-overhead-"))
-    tiers = [Tier.NONE, *(found.tier for found in available())]
+    tiers = [Tier.NONE, *(found.tier for found in probe_tiers().found if found.works)]
     ways = {"plain": plain, **{t.value: sandboxed(t, folder / t.value) for t in tiers}}
     times: dict[str, list[float]] = {name: [] for name in ways}
     for _ in range(options.runs):

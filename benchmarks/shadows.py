@@ -26,7 +26,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests" / "sandbox"))
 from shadow_cases import CURED_BY_A_MOUNT, SHADOWS, Case, Outcome, beside, inside
 
-from lae_controller.sandbox.proof import recorder_env
+from lae_controller.sandbox.record import recorder_env
 
 RUNS = 20
 MODULES = 50

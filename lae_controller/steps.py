@@ -39,7 +39,6 @@ from lae_controller.program import (
 )
 from lae_controller.results import Result
 from lae_controller.resume import ArchiveView
-from lae_controller.sandbox.proof import looks_shadowed
 from lae_controller.search.elites import elite_of
 from lae_controller.state import Asked, Lease, ask_event
 from lae_controller.task import Mutation
@@ -253,7 +252,7 @@ class Steps:
             parent.evaluation.metric == evaluation.metric
             and parent.evaluation.artifacts.curve == evaluation.artifacts.curve
         )
-        if looks_shadowed(True, same, same, proven=False):
+        if same:
             return replace(
                 evaluation,
                 status=Status.CRASH,

@@ -17,7 +17,8 @@ from lae_controller.api import Loop
 from lae_controller.hosted import evaluate as evaluating
 from lae_controller.results import Result
 from lae_controller.sandbox.launch import Lifelines
-from lae_controller.sandbox.tiers import Tier, probe_tiers
+from lae_controller.sandbox.tiers import probe_tiers
+from lae_controller.sandbox.view import Tier
 
 HONEST = "def predict(rows):\n    return [0.0 for row in rows]\n"
 RIGHT = "float(x % 3 == 0)"

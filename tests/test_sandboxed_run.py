@@ -26,7 +26,8 @@ from lae_controller.parts import Parts
 from lae_controller.program import Intervention, Reason, Record
 from lae_controller.resume import load_state
 from lae_controller.sandbox.launch import Lifelines
-from lae_controller.sandbox.tiers import Tier, probe_tiers
+from lae_controller.sandbox.tiers import probe_tiers
+from lae_controller.sandbox.view import Tier
 from lae_controller.task import Mutation
 
 HERE = Path(__file__).resolve().parents[1]

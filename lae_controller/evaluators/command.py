@@ -17,7 +17,7 @@ from lae_controller.outputs.param_count import find_params
 from lae_controller.program import Artifacts, Reason, one_line
 from lae_controller.sandbox.calls import entered
 from lae_controller.sandbox.command import training_command
-from lae_controller.sandbox.proof import read_record
+from lae_controller.sandbox.record import read_record
 
 
 class CommandEvaluator:

@@ -28,7 +28,8 @@ from lae_controller.sandbox.launch import (
     wait_for_warden,
 )
 from lae_controller.sandbox.programs import clone
-from lae_controller.sandbox.proof import Verdict, read_record
+from lae_controller.sandbox.proof import Verdict
+from lae_controller.sandbox.record import read_record
 from lae_controller.sandbox.tiers import setup_failed
 
 Failure = tuple[Reason, str]

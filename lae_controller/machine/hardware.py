@@ -13,21 +13,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from lae_controller.machine.accelerators import Accelerator, Nvml, find, visible_env
+from lae_controller.machine.accelerators import Accelerator, Nvml, find
 from lae_controller.machine.cgroups import affinity_cores, usable_cores, usable_memory
-
-__all__ = [
-    "Accelerator",
-    "Concurrency",
-    "Hardware",
-    "Nvml",
-    "derive_concurrency",
-    "note",
-    "probe",
-    "render",
-    "to_json",
-    "visible_env",
-]
 
 _GIB = 2**30
 

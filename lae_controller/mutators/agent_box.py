@@ -21,8 +21,8 @@ from lae_controller.mutators.agent_tree import INSTRUCTIONS
 from lae_controller.sandbox import launch
 from lae_controller.sandbox.home import Home, survey_home
 from lae_controller.sandbox.launch import Command, Ended, Lifelines
-from lae_controller.sandbox.tiers import Tier, setup_failed, wrap
-from lae_controller.sandbox.view import Mount, View
+from lae_controller.sandbox.tiers import setup_failed, wrap
+from lae_controller.sandbox.view import Mount, Tier, View
 
 _DISK = 2 << 30  # bytes that the child's directory, the home and TMPDIR may take
 _GRACE_S = 2.0

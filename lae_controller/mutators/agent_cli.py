@@ -36,7 +36,8 @@ from lae_controller.program import Files, Reason, Usage, one_line
 from lae_controller.prompts import agent_prompt
 from lae_controller.replies import read_stated
 from lae_controller.replies.kind import describe, kind_of
-from lae_controller.sandbox.tiers import Tier, choose
+from lae_controller.sandbox.tiers import choose
+from lae_controller.sandbox.view import Tier
 from lae_controller.task import Mutation, MutatorFailure, Task
 
 _MOVED = frozenset(

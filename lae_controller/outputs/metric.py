@@ -19,8 +19,6 @@ from lae_controller.outputs.named_values import Occurrence, find_column, find_oc
 from lae_controller.outputs.numbers_grammar import Number, cuts_number, parse_number
 from lae_controller.program import Reason
 
-__all__ = ["Reading", "clean_lines", "compile_metric_pattern", "find_metric"]
-
 PATTERN_WINDOW = 4000
 """How many characters of a line a pattern is searched in: `.*` takes time by their square."""
 

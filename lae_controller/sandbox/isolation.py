@@ -16,7 +16,8 @@ from lae_controller.sandbox.aliases import other_paths
 from lae_controller.sandbox.bubblewrap import make_nodes, mount_points
 from lae_controller.sandbox.command import TrainingCommand
 from lae_controller.sandbox.home import recent_home
-from lae_controller.sandbox.proof import Verdict, read_record, recorder_env, verdict
+from lae_controller.sandbox.proof import Verdict, verdict
+from lae_controller.sandbox.record import read_record, recorder_env
 from lae_controller.sandbox.snapshot import Entry
 from lae_controller.sandbox.tiers import wrap
 from lae_controller.sandbox.view import Mount, Tier, View, Wrapped

@@ -26,22 +26,8 @@ from pathlib import Path
 
 from lae_controller.files import sha256_of
 from lae_controller.sandbox.compiled import fingerprints, version_of
-from lae_controller.sandbox.record import Event, Process, Record, read_record, recorder_env
+from lae_controller.sandbox.record import Event, Record
 from lae_controller.sandbox.recorder.sitecustomize import source_digest
-
-__all__ = [
-    "Event",
-    "Process",
-    "Record",
-    "Verdict",
-    "changed_since",
-    "hash_files",
-    "looks_shadowed",
-    "named_files",
-    "read_record",
-    "recorder_env",
-    "verdict",
-]
 
 _RAN = ("exec", "cached")
 _CODE = (".py", ".so", ".pyd")
@@ -77,7 +63,7 @@ class Verdict:
     unseen: tuple[str, ...] = ()
 
 
-def verdict(  # noqa: PLR0913 - by keyword only
+def verdict(
     record: Record,
     *,
     program: Path,
@@ -86,7 +72,6 @@ def verdict(  # noqa: PLR0913 - by keyword only
     editable: Sequence[str],
     python: Path,
     is_python: bool,
-    interpreters: Sequence[Path] = (),
 ) -> Verdict:
     """Judge the record of a run.
 
@@ -95,12 +80,11 @@ def verdict(  # noqa: PLR0913 - by keyword only
         seen_at: where its run copy stood during the run.
         entrypoint: the script that is run, relative to the program; None if it cannot be told.
         editable: the files of which it is to be proved that they were used.
-        python: the interpreter of the run; it is started to compile the sources.
+        python: the interpreter of the run; it is started to compile the sources. None is taken
+            from the record: a child could name a program of its own there.
         is_python: whether ``run_cmd`` runs Python; if not, a record is not required.
-        interpreters: others that may be started for that, if the run used them. They are never
-            taken from the record: a child could name a program of its own there.
     """
-    case = _Case(record, program, seen_at, (python, *interpreters, Path(sys.executable)))
+    case = _Case(record, program, seen_at, (python, Path(sys.executable)))
     entry = case.entry(entrypoint)
     wanted = [*editable, *([entry] if entry else [])]
     troubles = [*case.damage(is_python), *case.leaks(wanted)]
@@ -306,50 +290,3 @@ def hash_files(directory: Path, paths: Iterable[str]) -> dict[str, str]:
         else:
             found[name] = sha256_of(path) if path.is_file() else ""
     return found
-
-
-def changed_since(before: Mapping[str, str], directory: Path) -> str | None:
-    """Say which files are no longer what ``hash_files`` found; None if all are."""
-    now = hash_files(directory, before)
-    changed = [name for name in sorted(before) if now[name] != before[name]]
-    if not changed:
-        return None
-    name = changed[0]
-    found = f"its digest is {now[name][:24]}" if now[name] else "it is gone"
-    more = f" (and {len(changed) - 1} more files)" if len(changed) > 1 else ""
-    return (
-        f"{name}: {found}; expected {before[name][:24] or 'no such file'}, as the change was "
-        f"applied{more}. Something else writes in {directory}: a formatter, an editor, a sync tool?"
-    )
-
-
-def named_files(command: str, program: Path) -> tuple[str, ...]:
-    """Return the program's files that a command line names, as a word or after ``=`` in one."""
-    try:
-        lexer = shlex.shlex(command, posix=True, punctuation_chars=True)
-        lexer.whitespace_split = True
-        words = list(lexer)
-    except ValueError:
-        words = command.split()
-    root = program.resolve()
-    found = set()
-    for word in words:
-        for name in (word, word.partition("=")[2]):
-            path = (program / name).resolve()
-            if name and path.is_file() and path.is_relative_to(root):
-                found.add(path.relative_to(root).as_posix())
-    return tuple(sorted(found))
-
-
-def looks_shadowed(
-    child_files_changed: bool, same_metric: bool, same_curve: bool, proven: bool
-) -> bool:
-    """Say whether a child must be held to have run its parent's code.
-
-    Args:
-        child_files_changed: whether its files differ from the parent's.
-        same_metric: whether the metric is exactly the parent's.
-        same_curve: whether the curve is, point by point.
-        proven: of the child's ``Verdict``.
-    """
-    return child_files_changed and same_metric and same_curve and not proven

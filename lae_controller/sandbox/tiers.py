@@ -24,21 +24,7 @@ from pathlib import Path
 from lae_controller.errors import PrerequisiteError
 from lae_controller.sandbox import bubblewrap, landlock, seatbelt
 from lae_controller.sandbox.home import Home, survey_home
-from lae_controller.sandbox.view import Mount, Tier, View, Wrapped
-
-__all__ = [
-    "Found",
-    "Mount",
-    "Tier",
-    "TierReport",
-    "View",
-    "Wrapped",
-    "available",
-    "choose",
-    "probe_tiers",
-    "setup_failed",
-    "wrap",
-]
+from lae_controller.sandbox.view import Tier, View, Wrapped
 
 _NODES = "null zero full random urandom tty ptmx pts shm".split()
 _DATA_OVERRIDE = 1  # the capability that lets root read data of other users
@@ -102,11 +88,6 @@ def probe_tiers() -> TierReport:
         found = [_bubblewrap(working, said), _landlock()]
     best = next((each.tier for each in found if each.works), Tier.NONE)
     return TierReport(best, tuple(found), working, home)
-
-
-def available() -> tuple[Found, ...]:
-    """Return the tiers that work here, strongest first."""
-    return tuple(found for found in probe_tiers().found if found.works)
 
 
 def choose(wanted: str, report: TierReport | None = None) -> Tier:

@@ -9,7 +9,8 @@ from scored_project import Scored
 from lae_controller.errors import ConfigError, RefusedError
 from lae_controller.evaluators.baseline import BASELINE_ID
 from lae_controller.program import Reason
-from lae_controller.sandbox.tiers import Tier, probe_tiers
+from lae_controller.sandbox.tiers import probe_tiers
+from lae_controller.sandbox.view import Tier
 
 SETTINGS = """\
 metric: {metric}

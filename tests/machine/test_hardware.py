@@ -9,9 +9,8 @@ from typing import Literal
 
 import pytest
 
-from lae_controller.machine.accelerators import MemoryInfo
+from lae_controller.machine.accelerators import Accelerator, MemoryInfo
 from lae_controller.machine.hardware import (
-    Accelerator,
     Hardware,
     derive_concurrency,
     probe,

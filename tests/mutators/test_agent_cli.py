@@ -22,7 +22,8 @@ from lae_controller.mutators.environment import mutator_environment
 from lae_controller.program import Intervention, Reason
 from lae_controller.sandbox.launch import Command, Lifelines, run
 from lae_controller.sandbox.programs import check_bounds, read_program
-from lae_controller.sandbox.tiers import Tier, probe_tiers
+from lae_controller.sandbox.tiers import probe_tiers
+from lae_controller.sandbox.view import Tier
 from lae_controller.task import Mutation, MutatorFailure, Task
 
 PACKAGES = Path(lae_controller.__file__).resolve().parents[1]

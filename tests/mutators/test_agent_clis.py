@@ -18,7 +18,8 @@ from agent_stage import MODEL, Stage, make_stage
 from clients.scripted_model import Say, Script, call, scripted_model
 
 from lae_controller.program import Intervention
-from lae_controller.sandbox.tiers import Tier, probe_tiers
+from lae_controller.sandbox.tiers import probe_tiers
+from lae_controller.sandbox.view import Tier
 from lae_controller.task import Mutation, MutatorFailure
 
 pytestmark = pytest.mark.node

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from lae_controller.errors import ConfigError
-from lae_controller.outputs.metric import Reading, clean_lines, compile_metric_pattern, find_metric
+from lae_controller.outputs.lines import clean_lines
+from lae_controller.outputs.metric import Reading, compile_metric_pattern, find_metric
 from lae_controller.outputs.metric_file import TAIL_BYTES, read_metric_file
 from lae_controller.outputs.numbers_grammar import parse_number
 from lae_controller.outputs.param_count import find_params

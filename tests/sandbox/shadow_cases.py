@@ -14,7 +14,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from lae_controller.sandbox.proof import Record, Verdict, read_record, recorder_env, verdict
+from lae_controller.sandbox.proof import Verdict, verdict
+from lae_controller.sandbox.record import Record, read_record, recorder_env
 
 Change = Callable[["Place"], None]
 

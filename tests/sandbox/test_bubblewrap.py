@@ -19,7 +19,8 @@ from lae_controller.sandbox.bubblewrap import Bubblewrap, Layer, layers, mount_p
 from lae_controller.sandbox.home import Home, survey_home
 from lae_controller.sandbox.launch import Command, Ended, Lifelines, run
 from lae_controller.sandbox.snapshot import Entry
-from lae_controller.sandbox.tiers import Mount, Tier, View, probe_tiers, setup_failed, wrap
+from lae_controller.sandbox.tiers import probe_tiers, setup_failed, wrap
+from lae_controller.sandbox.view import Mount, Tier, View
 
 needs_bubblewrap = pytest.mark.skipif(
     not probe_tiers().works(Tier.BWRAP), reason="bubblewrap does not work on this machine"

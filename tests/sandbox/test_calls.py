@@ -11,7 +11,8 @@ from lae_controller.mutators.offline import OfflineMutator
 from lae_controller.program import Artifacts, Direction
 from lae_controller.sandbox.calls import functions, never_entered
 from lae_controller.sandbox.launch import Lifelines
-from lae_controller.sandbox.tiers import Tier, probe_tiers
+from lae_controller.sandbox.tiers import probe_tiers
+from lae_controller.sandbox.view import Tier
 from lae_controller.task import Task
 
 CODE = """\

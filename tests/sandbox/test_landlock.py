@@ -14,7 +14,8 @@ import pytest
 from lae_controller.sandbox import landlock
 from lae_controller.sandbox.home import survey_home
 from lae_controller.sandbox.launch import Command, Ended, Lifelines, run
-from lae_controller.sandbox.tiers import Mount, Tier, View, probe_tiers, setup_failed, wrap
+from lae_controller.sandbox.tiers import probe_tiers, setup_failed, wrap
+from lae_controller.sandbox.view import Mount, Tier, View
 
 needs_landlock = pytest.mark.skipif(
     not probe_tiers().works(Tier.LANDLOCK), reason="this kernel has no Landlock"
