@@ -21,7 +21,7 @@ class Stop:
     """Why a run ended.
 
     Attributes:
-        reason: ``budget``, ``children``, ``never_ran`` or ``asked``.
+        reason: ``budget``, ``children``, ``never_ran``, ``money`` or ``asked``.
         sentence: the same for people.
     """
 

@@ -40,7 +40,7 @@ class EarlyStopSettings:
 
 @dataclass(frozen=True, slots=True)
 class EvolutionSettings:
-    """The search (feature A3); see the schema for what each key means."""
+    """The search; see the schema for what each key means."""
 
     algorithm: str = "islands"
     schedule: str = "async"

@@ -1,4 +1,4 @@
-"""The nouns that everything else speaks in: ids, tasks, changes, evaluations, records.
+"""The nouns that everything else speaks in: ids, evaluations, records, elites.
 
 All values are frozen. Metrics are the user's own numbers; *fitness* is the same number
 turned so that larger is better.

@@ -94,7 +94,7 @@ def write(lae_dir: Path, result: Result) -> Result:
 
 
 def write_to(path: Path, result: Result) -> None:
-    """Write a result that is not a child's own to a place of its own: that of a further run."""
+    """Check a result against its schema and write it durably to a place, a further run's say."""
     value = to_json(result)
     validate(value, "result", f"{path.parent.name}/{path.name}")
     write_json(path, value)

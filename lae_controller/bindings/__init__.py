@@ -1,4 +1,4 @@
-"""Inferring the bindings of a training project that was never seen before (feature A2).
+"""Inferring the bindings of a training project that was never seen before.
 
 `infer` reads files and launches nothing; `with_settings` takes what was given on the command
 line; `ask_missing` asks a person for the rest.

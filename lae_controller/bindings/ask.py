@@ -23,7 +23,7 @@ ADVANCED = (
     "pop_per_island",
     "seed",
 )
-"""The settings behind the one yes/no question (product, A3); the schema bounds them."""
+"""The settings behind the one yes/no question; the schema bounds them."""
 
 _MAY_BE_ZERO = frozenset({"num_top", "num_diverse", "seed"})
 _TRIES = 5

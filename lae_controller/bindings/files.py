@@ -74,7 +74,7 @@ def find_editable(
     command: str,
     metric_file: str,
 ) -> Suggestion:
-    """List the files that a person may want to evolve; never a default (product, A2).
+    """List the files that a person may want to evolve; never a default.
 
     Args:
         files: the entrypoint and what it imports, nearest first.

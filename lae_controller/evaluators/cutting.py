@@ -1,4 +1,4 @@
-"""Watches the curve of a run that is under way, and ends it when it cannot catch up (X8)."""
+"""Watches the curve of a run that is under way, and ends it when it cannot catch up."""
 
 from __future__ import annotations
 

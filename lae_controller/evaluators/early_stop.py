@@ -1,4 +1,4 @@
-"""Whether a run that is still going is worth its end, by its curve so far (feature X8).
+"""Whether a run that is still going is worth its end, by its curve so far.
 
 The median stopping rule of Golovin et al. 2017 (Google Vizier: A Service for Black-Box
 Optimization, section 3.2.1) ends a run that is worse than the median of others at the same step.

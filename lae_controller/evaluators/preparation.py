@@ -203,7 +203,7 @@ class _Preparation:
             stage = Stage("smoke", budget, settings.evolution.seed, limit, calls=calls)
             found = self.measure(stage)
             self.charge += min(1.0, budget / settings.budget)
-            if settings.gate is Gate.TIME and self.settleallowance(budget, found):
+            if settings.gate is Gate.TIME and self.settle_allowance(budget, found):
                 continue
             if found.metric is not None:
                 return budget, found
@@ -213,7 +213,7 @@ class _Preparation:
             budget = min(settings.budget, budget * 2)
             self.say(f"no metric in the smoke run; its budget goes up to {number_text(budget)}")
 
-    def settleallowance(self, budget: float, found: Measurement) -> bool:
+    def settle_allowance(self, budget: float, found: Measurement) -> bool:
         """Settle, by the first run, what every run is allowed beyond a time budget.
 
         A program that ends by itself is given half as much again as it needed; one that has to be

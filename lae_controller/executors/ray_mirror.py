@@ -1,15 +1,15 @@
 """What a node holds of a run: a mirror of its sandbox, packs that runs share, and signs of life.
 
-packs/<digest>/            an unpacked archive: written once a node, never changed
-runs/<key>-<node>/         the mirror of one run
-recipe.pickle          there once everything else is
-refused                why nothing can run here
-alive                  touched whenever the controller was heard; its time of change is
-this machine's monotonic clock, which nobody can set
-ended/<token>          an evaluation that nobody wants any more
-started/<token>        one that is under way
-lae/                   base, scoring, programs, runs
-project/               where the project has no place of its own on this machine
+packs/<digest>/        an unpacked archive: written once a node, never changed
+runs/<key>-<node>/     the mirror of one run
+  recipe.pickle        there once everything else is
+  refused              why nothing can run here
+  alive                touched whenever the controller was heard; its time of change is
+                       this machine's monotonic clock, which nobody can set
+  ended/<token>        an evaluation that nobody wants any more
+  started/<token>      one that is under way
+  lae/                 base, scoring, programs, runs
+  project/             where the project has no place of its own on this machine
 """
 
 from __future__ import annotations

@@ -33,7 +33,7 @@ class Placed:
     Attributes:
         arguments: appended to the command.
         env: added to the environment.
-        edits: file -> (dotted key, value), made in the copy that is run.
+        edits: (file, dotted key, value) each, made in the copy that is run.
     """
 
     arguments: tuple[str, ...] = ()

@@ -73,7 +73,7 @@ class Event:
 
     Attributes:
         process: the interpreter, also for what its forks did; None if it left no start line.
-        kind: ``exec``, ``cached``, ``open``, ``ext`` or ``early`` (see the recorder).
+        kind: ``exec``, ``cached``, ``open``, ``ext``, ``early`` or ``call`` (see the recorder).
         whose: ``own`` or ``LEAK``.
         path: where it really lay during the run.
         inside: the same relative to the root it was found in.

@@ -1,4 +1,4 @@
-"""The search metric and the held-out test side by side (feature X6)."""
+"""The search metric and the held-out test side by side."""
 
 from __future__ import annotations
 

@@ -65,7 +65,7 @@ def leaderboard(summary: Summary, baseline: Baseline, settings: Settings) -> str
 
 
 def synthesis(summary: Summary, baseline: Baseline, settings: Settings) -> str:
-    """Return the report that ends a run (feature A18), for a terminal."""
+    """Return the report that ends a run, for a terminal."""
     lines = _headline(summary, baseline, settings)
     lines += _held_out(summary, baseline, settings)
     lines += ["", "Best of each island:", *_island_lines(summary)]

@@ -11,14 +11,13 @@ from lae_controller.sandbox.home import Home, survey_home
 from lae_controller.sandbox.seatbelt import profile
 from lae_controller.sandbox.tiers import (
     Found,
-    Tier,
     TierReport,
-    View,
     choose,
     probe_tiers,
     setup_failed,
     wrap,
 )
+from lae_controller.sandbox.view import Tier, View
 
 HOME = Home(Path("/home/ada"), (Path("/home/ada/.ssh"),), (Path("/home/ada/.cache"),), frozenset())
 VIEW = View(Path("/box/work"), Path("/repo"), Path("/box/tmp"), Path("/box/proof"))

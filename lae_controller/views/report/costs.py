@@ -1,4 +1,4 @@
-"""The compute ledger: seconds, tokens and money, per child and per accepted gain (feature X7)."""
+"""The compute ledger: seconds, tokens and money, per child and per accepted gain."""
 
 from __future__ import annotations
 

@@ -153,7 +153,6 @@ class History:
     tests: Cost = Cost()
     test_runs: int = 0
     withdrawn: list[str] = field(default_factory=list)
-    migrations: int = 0
     concurrency: list[tuple[int, str]] = field(default_factory=list)
     begun: str = ""
     latest: str = ""
@@ -230,8 +229,6 @@ class _Reader:
             history.tests += _cost_of_run(event)
             history.test_runs += 1
             history.spent += _cost_of_run(event)
-        elif kind == "migrate":
-            history.migrations += 1
         elif kind == "concurrency":
             history.concurrency.append((int(event["to"]), str(event.get("reason", ""))))
         history.state.apply(event)

@@ -8,7 +8,6 @@ from typing import Any
 
 from lae_controller.config import Settings
 from lae_controller.evaluators.baseline import Baseline
-from lae_controller.program import Direction
 from lae_controller.views.report.figures import (
     Figure,
     Points,
@@ -21,7 +20,7 @@ from lae_controller.views.report.figures import (
 )
 from lae_controller.views.report.history import Best, Child, Cost, History, is_finished
 from lae_controller.views.report.lineage import family
-from lae_controller.views.text import short, signed
+from lae_controller.views.text import short
 
 _MOST_SIBLINGS = 1500
 
@@ -275,8 +274,3 @@ def _branches(beside: Sequence[tuple[Child, Child]], frame: tuple[float, float])
         "hoverinfo": "skip",
         "showlegend": False,
     }
-
-
-def better(value: float | None, direction: Direction) -> str:
-    """Write a gain of fitness in the user's own direction, with its sign; ``-`` for none."""
-    return "-" if value is None else signed(direction.fitness(value))
