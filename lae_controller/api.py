@@ -13,7 +13,6 @@ print(loop.best())
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -26,15 +25,10 @@ from lae_controller.hosted.ask import Asking
 from lae_controller.hosted.tell import Telling
 from lae_controller.probing.findings import Check
 from lae_controller.program import Intervention
+from lae_controller.remarks import Say, silent
 from lae_controller.results import Result
 from lae_controller.task import Mutation
 from lae_controller.views import inspect
-
-Say = Callable[[str], None]
-
-
-def _silent(_line: str) -> None:
-    return None
 
 
 class Loop:
@@ -45,7 +39,7 @@ class Loop:
         say: takes remarks and status lines; they go nowhere if left out.
     """
 
-    def __init__(self, settings: config.Settings, say: Say = _silent) -> None:
+    def __init__(self, settings: config.Settings, say: Say = silent) -> None:
         self.settings = settings
         self._say = say
 
@@ -124,7 +118,7 @@ class Loop:
         return inspect.best(build.view(self.settings, self._say), top)
 
 
-def load(path: str | Path = ".", say: Say = _silent) -> Loop:
+def load(path: str | Path = ".", say: Say = silent) -> Loop:
     """Return the loop that a ``loop.run.yaml``, its directory or a run's ``lae/`` means.
 
     Raises:

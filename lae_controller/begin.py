@@ -6,7 +6,6 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -18,9 +17,8 @@ from lae_controller.errors import ConfigError, LaeError, LockedError, Prerequisi
 from lae_controller.files import make_folder
 from lae_controller.lock import is_held
 from lae_controller.quantities import TotalBudget, parse_duration
+from lae_controller.remarks import Say
 from lae_controller.sandbox.command import number_text
-
-Say = Callable[[str], None]
 
 _START_S, _TICK_S = 20.0, 0.05
 

@@ -25,6 +25,7 @@ from lae_controller.machine.hardware import Hardware, note, probe
 from lae_controller.machine.slots import Slot
 from lae_controller.parts import Core, Parts, UnderWay, unseen
 from lae_controller.quantities import parse_size, parse_total
+from lae_controller.remarks import Say
 from lae_controller.resume import load_state
 from lae_controller.sandbox.command import entrypoint, interpreter
 from lae_controller.sandbox.isolation import Isolation, runs_python
@@ -36,8 +37,6 @@ from lae_controller.search import SEARCHES, Search, SearchSettings
 from lae_controller.search.puct import too_few_expansions
 from lae_controller.search.selection import SelectionSettings
 from lae_controller.state import RunState
-
-Say = Callable[[str], None]
 
 _DISK_PER_CHILD = 20 << 30
 """What one run may write, as long as so much stays free."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import replace
 
 from lae_controller import build
@@ -16,6 +16,7 @@ from lae_controller.lock import ControllerLock
 from lae_controller.mutators.sources import PYTHON, YAML
 from lae_controller.probing.findings import Check
 from lae_controller.probing.probe import Probes, known_probes, run_probes
+from lae_controller.remarks import Say
 from lae_controller.sandbox.command import entrypoint, number_text
 from lae_controller.sandbox.launch import Lifelines
 from lae_controller.sandbox.tiers import probe_tiers
@@ -23,8 +24,6 @@ from lae_controller.sandbox.view import Tier
 from lae_controller.session import NO_EFFECT, begin_session
 from lae_controller.stop_signals import stop_signals
 from lae_controller.views.text import seconds_text, short
-
-Say = Callable[[str], None]
 
 
 def run_checks(settings: Settings, *, force: bool, say: Say) -> list[Check]:

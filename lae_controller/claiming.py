@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from lae_controller.budget import Budget
 from lae_controller.confirm import repeat_of
 from lae_controller.evaluators.baseline import BASELINE_ID
@@ -13,9 +11,8 @@ from lae_controller.inflight import Repeat
 from lae_controller.pipeline import Pipeline
 from lae_controller.program import Elite, Evaluation, added
 from lae_controller.purse import affords_runs
+from lae_controller.remarks import Say
 from lae_controller.steps import Steps
-
-Say = Callable[[str], None]
 
 FRESH = 1000
 """Offset of the first seed that is kept for claims."""

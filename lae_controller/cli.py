@@ -193,7 +193,8 @@ def run(
 ) -> None:
     """Start a run, or go on with one that was interrupted."""
     from lae_controller import begin, config, session
-    from lae_controller.views.live import screen_for, silent
+    from lae_controller.remarks import silent
+    from lae_controller.views.live import screen_for
 
     settings = config.load(path, algorithm=algorithm)
     settings = begin.override(settings, total_budget, concurrency)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import secrets
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 from filelock import FileLock, Timeout
@@ -12,6 +11,7 @@ from filelock import FileLock, Timeout
 from lae_controller import results
 from lae_controller.config import Settings
 from lae_controller.quantities import parse_duration
+from lae_controller.remarks import Say
 from lae_controller.state import Asked, Lease
 
 _TICK_S = 0.1
@@ -40,7 +40,7 @@ def evaluation_lock(lae_dir: Path, child_id: str) -> FileLock:
     return FileLock(str(lae_dir / "tasks" / f"{child_id}.evaluating"))
 
 
-def wait_for_hosts(lae_dir: Path, say: Callable[[str], None]) -> None:
+def wait_for_hosts(lae_dir: Path, say: Say) -> None:
     """Wait until no process that a host started works on this run any more.
 
     It evaluates a child, or makes a further run: what it leaves is told, not run a second time.

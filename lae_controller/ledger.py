@@ -21,9 +21,9 @@ from typing import Any
 from lae_controller.errors import LedgerError
 from lae_controller.files import append, is_blank, make_folder, sync_file, sync_folder, write_atomic
 from lae_controller.program import Cell, parse_child_id
+from lae_controller.remarks import Say
 
 Event = dict[str, Any]
-Say = Callable[[str], None]
 
 HISTORY_HEADER = (
     "gen",

@@ -10,6 +10,7 @@ from lae_controller.config import Settings
 from lae_controller.evaluators.baseline import Prepared
 from lae_controller.executors import Executor
 from lae_controller.ledger import Ledger
+from lae_controller.remarks import Say
 from lae_controller.state import RunState
 
 
@@ -56,5 +57,5 @@ class Parts(Core):
 
     executor: Executor
     observe: Callable[[RunState], None]
-    say: Callable[[str], None]
+    say: Say
     on_tick: Callable[[UnderWay], None] = unseen

@@ -23,6 +23,7 @@ from lae_controller.parts import UnderWay
 from lae_controller.probing.probe import probed_refusals
 from lae_controller.program import Placement
 from lae_controller.purse import check_grading_limit
+from lae_controller.remarks import Say
 from lae_controller.resume import archive_rows, load_state
 from lae_controller.sandbox.launch import Lifelines
 from lae_controller.state import RunState
@@ -32,8 +33,6 @@ from lae_controller.trackers.near_end import Mirrors
 from lae_controller.views.leaderboard import leaderboard, status_line, synthesis
 from lae_controller.views.live import PlainLines, Screen
 from lae_controller.views.summary import summarise
-
-Say = Callable[[str], None]
 
 NO_EFFECT = (
     "the injected budget has no effect: the smoke run and the full run gave the same metric and "

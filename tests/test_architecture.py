@@ -24,6 +24,7 @@ LAYERS = {
     "yaml_text": 1,
     "validation": 1,
     "quantities": 1,
+    "remarks": 1,
     "config": 1,
     "evolution": 1,
     "scoring": 1,

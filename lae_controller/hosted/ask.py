@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,11 +17,10 @@ from lae_controller.hosted.text import task_text
 from lae_controller.leases import Leases
 from lae_controller.lock import ControllerLock
 from lae_controller.loop import Controller
+from lae_controller.remarks import Say
 from lae_controller.sandbox.launch import Lifelines
 from lae_controller.session import begin_session, observer, refuse_ineffective
 from lae_controller.state import Asked
-
-Say = Callable[[str], None]
 
 PATIENCE_S = 60.0
 """How long ``ask`` and ``tell`` wait for each other."""

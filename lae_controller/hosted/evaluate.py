@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -26,14 +26,13 @@ from lae_controller.parts import Core
 from lae_controller.pipeline import MENDABLE
 from lae_controller.program import Evaluation, Intervention, one_line, sort_key
 from lae_controller.purse import affords, worst_grading
+from lae_controller.remarks import silent
 from lae_controller.results import Result
 from lae_controller.sandbox.launch import Lifelines
 from lae_controller.state import Asked, RunState
 from lae_controller.steps import Steps
 from lae_controller.stop_signals import stop_signals
 from lae_controller.task import Mutation
-
-Say = Callable[[str], None]
 
 _TICK_S = 0.1
 _PATIENCE_S = 1.0  # whoever looks whether a lock is held, holds it for a moment
@@ -63,7 +62,7 @@ def evaluate(
         ConfigError: if no such task was asked for, or it is held for another.
         LaeError: whatever made the evaluating process give up.
     """
-    asked = asked_for(build.view(settings, quiet).state, child_id, token)
+    asked = asked_for(build.view(settings, silent).state, child_id, token)
     if again and asked is not None:
         _set_aside(settings, child_id)
     folder = settings.lae_dir / "tasks" / child_id
@@ -192,7 +191,7 @@ def alone(settings: Settings, name: str) -> Iterator[Core | None]:
     with lock, stop_signals():
         lock.release()  # counted twice
         refuse_beside_a_controller(settings.lae_dir)
-        yield build.view(settings, quiet)
+        yield build.view(settings, silent)
 
 
 def evaluate_here(settings: Settings, child_id: str) -> Result | None:
@@ -306,8 +305,3 @@ def _run(flight: InFlight, pending: Pending) -> Evaluation:
     while True:
         for _, evaluation in flight.ended(_TICK_S):
             return evaluation
-
-
-def quiet(_line: str) -> None:
-    """Let a remark go nowhere: what runs apart has nobody to read it."""
-    return

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -16,8 +16,7 @@ from lae_controller.hosted.evaluate import asked_for
 from lae_controller.inflight import Pending
 from lae_controller.loop import Controller
 from lae_controller.program import Cell
-
-Say = Callable[[str], None]
+from lae_controller.remarks import Say
 
 
 @dataclass(frozen=True, slots=True)

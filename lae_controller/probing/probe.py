@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -29,10 +29,9 @@ from lae_controller.probing.findings import (
 from lae_controller.probing.order import COPY, Order, next_copy, next_damage
 from lae_controller.probing.trials import Trial, add_trial, load_trials
 from lae_controller.program import Files, Reason
+from lae_controller.remarks import Say
 from lae_controller.sandbox.calls import never_entered
 from lae_controller.sandbox.programs import build
-
-Say = Callable[[str], None]
 
 _DETAIL = 2000  # characters of a failure that are kept
 

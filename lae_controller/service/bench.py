@@ -4,20 +4,18 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Callable
 
 from lae_controller import build
 from lae_controller.config import Settings
 from lae_controller.evaluators import Interrupted
 from lae_controller.files import remove_tree
 from lae_controller.lock import ControllerLock
+from lae_controller.remarks import Say
 from lae_controller.sandbox.launch import Lifelines
 from lae_controller.service.client import ApiClient
 from lae_controller.service.worker import Bench, Worker
 from lae_controller.session import refuse_ineffective
 from lae_controller.stop_signals import stop_signals
-
-Say = Callable[[str], None]
 
 
 def work_on(client: ApiClient, experiment: str, settings: Settings, say: Say, limit: float) -> int:

@@ -21,6 +21,7 @@ from lae_controller.ledger import Ledger
 from lae_controller.loop import DISK_FLOOR
 from lae_controller.parts import Core
 from lae_controller.program import Reason
+from lae_controller.remarks import Say, silent
 from lae_controller.results import Result
 from lae_controller.resume import load_state
 from lae_controller.sandbox.launch import Lifelines
@@ -39,15 +40,12 @@ from lae_controller.service.states import Action, ExperimentState, ProgramState
 from lae_controller.session import observer
 from lae_controller.state import Asked, RunState
 from lae_controller.task import Mutation
-from lae_controller.views.live import silent
 
 _WAIT_S = 0.5
 _ALL = 1 << 30  # every frozen program is queued at once; ``Experiment.room`` bounds their number
 _SELDOM = 50.0  # the leaderboard of a long search takes a fiftieth of its time at most
 _NOTHING_NEW = frozenset({Reason.NO_CHANGE, Reason.DUPLICATE})
 _ALIVE = frozenset({ExperimentState.RUNNING, ExperimentState.PAUSED})
-
-Say = Callable[[str], None]
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,6 +19,7 @@ from pathlib import Path
 from lae_controller.errors import LaeError, LedgerError
 from lae_controller.files import make_folder, remove_tree, sync_folder
 from lae_controller.ledger import Event, Ledger
+from lae_controller.remarks import Say, silent
 from lae_controller.service import limits
 from lae_controller.service.api_errors import ApiError, Code, invalid, not_found
 from lae_controller.service.book import SEED_ID, Book, Created, Operation, created_event, open_book
@@ -30,8 +31,6 @@ from lae_controller.service.names import ANY, Child, Session, experiment_name
 from lae_controller.service.runners import Runners
 from lae_controller.service.sources import Sources
 from lae_controller.service.states import ExperimentState, ProgramState
-
-Say = Callable[[str], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -254,7 +253,7 @@ def _is_behind(served: Served) -> bool:
     book = served.experiment.book
     if book.state is ExperimentState.FAILED:
         return False
-    rows = Ledger(served.folder / "lae", lambda _: None).read_history(mend=False) or []
+    rows = Ledger(served.folder / "lae", silent).read_history(mend=False) or []
     told = {row.child_id for row in rows}
     return any(
         p.state is ProgramState.COMPLETED and p.id not in told

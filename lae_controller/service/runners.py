@@ -7,11 +7,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from lae_controller.remarks import Say
 from lae_controller.service.engine import Engine
 from lae_controller.service.experiment import Experiment
 from lae_controller.service.states import Action, ExperimentState
-
-Say = Callable[[str], None]
 
 
 @dataclass

@@ -5,14 +5,12 @@ from __future__ import annotations
 import contextlib
 import os
 import socket
-from collections.abc import Callable
 
 from lae_controller.config import read_text
 from lae_controller.errors import ConfigError, PrerequisiteError
+from lae_controller.remarks import Say
 from lae_controller.service.access import check_token, is_loopback
 from lae_controller.service.serve_config import ServeSettings
-
-Say = Callable[[str], None]
 
 TOKEN_VARIABLE = "LAE_SERVE_TOKEN"
 _BACKLOG = 2_048

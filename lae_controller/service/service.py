@@ -11,14 +11,13 @@ from pathlib import Path
 from lae_controller.lock import ControllerLock
 from lae_controller.machine.cgroups import affinity_cores, usable_cores
 from lae_controller.mutators import MENDING
+from lae_controller.remarks import Say
 from lae_controller.service.board import Board
 from lae_controller.service.engine import Engine
 from lae_controller.service.experiment import Experiment
 from lae_controller.service.registry import Registry
 from lae_controller.service.serve_config import ServeSettings
 from lae_controller.service.watched import Watched, WatchedExperiment, WatchedRun
-
-Say = Callable[[str], None]
 
 _MODEL_CALLS = 32
 """Mutators at a time that mostly wait for a model."""

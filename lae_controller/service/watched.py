@@ -15,6 +15,7 @@ from lae_controller.errors import ConfigError
 from lae_controller.ledger import Ledger
 from lae_controller.lock import is_held
 from lae_controller.parts import Core
+from lae_controller.remarks import silent
 from lae_controller.sandbox.launch import Lifelines
 from lae_controller.service.book import SEED_ID, Book, Lease
 from lae_controller.service.catalogue import Catalogue
@@ -25,7 +26,6 @@ from lae_controller.session import ask_to_stop
 from lae_controller.state import RunState
 from lae_controller.views.dashboard import moment
 from lae_controller.views.inspect import before_children
-from lae_controller.views.live import silent
 from lae_controller.views.live.frame import Frame, Picture, SlotLine, Spend
 from lae_controller.views.report import facts
 from lae_controller.views.report.facts import Standing

@@ -12,7 +12,7 @@ import hashlib
 import random
 import re
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -27,12 +27,11 @@ from lae_controller.evaluators.cascade import Job, Plan
 from lae_controller.executors import Executor
 from lae_controller.files import make_folder, remove_tree
 from lae_controller.program import Evaluation, Files, Reason, Status
+from lae_controller.remarks import Say
 from lae_controller.sandbox.programs import build, check_bounds
 from lae_controller.service import limits
 from lae_controller.service.client import ApiClient, RemoteError
 from lae_controller.service.safe_text import clean_remark
-
-Say = Callable[[str], None]
 
 _TICK_S = 0.2
 _ENDED = frozenset({"COMPLETED", "FAILED"})

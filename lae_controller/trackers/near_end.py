@@ -7,7 +7,6 @@ import re
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,9 +16,8 @@ from lae_controller.config import Settings
 from lae_controller.errors import LaeError
 from lae_controller.files import make_folder
 from lae_controller.mutators.environment import Redactor
+from lae_controller.remarks import Say
 from lae_controller.trackers.retell import MADE, folder_of, redactor
-
-Say = Callable[[str], None]
 
 PATIENCE_S = 20.0
 """How long trackers may take to catch up at the end of a run, all together."""

@@ -13,7 +13,8 @@ from lae_controller.budget import Budget
 from lae_controller.evaluators.baseline import Baseline
 from lae_controller.parts import Core, UnderWay
 from lae_controller.quantities import TotalBudget
-from lae_controller.views.live import PlainLines, screen_for, silent
+from lae_controller.remarks import silent
+from lae_controller.views.live import PlainLines, screen_for
 from lae_controller.views.live.draw import draw
 from lae_controller.views.live.frame import (
     Frame,

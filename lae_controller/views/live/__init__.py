@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
 from contextlib import AbstractContextManager
 from types import TracebackType
 from typing import Protocol
 
 from lae_controller.parts import Core, UnderWay
-
-Say = Callable[[str], None]
+from lae_controller.remarks import Say, silent
 
 
 class Screen(AbstractContextManager["Screen"], Protocol):
@@ -60,10 +58,6 @@ class PlainLines(Screen):
 
     def tick(self, now: UnderWay) -> None:
         """Show nothing."""
-
-
-def silent(_text: str) -> None:
-    """Say nothing."""
 
 
 def screen_for(title: str, say: Say, quiet: bool) -> Screen:
