@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shlex
 import sys
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from lae_controller import __version__
+from lae_controller.command_parts import JSON, PATH, RUN, print_data, say
 from lae_controller.errors import ConfigError, LaeError
 from lae_controller.host_commands import HOST_COMMANDS
 from lae_controller.report_command import report
@@ -19,15 +19,6 @@ from lae_controller.track_command import track
 
 if TYPE_CHECKING:
     from lae_controller.parts import Core
-
-_PATH = click.argument("path", default=".", type=click.Path(path_type=Path))
-_RUN = click.option(
-    *("--run", "path"),
-    default=".",
-    type=click.Path(path_type=Path),
-    help="The project or its lae/ directory.",
-)
-_JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
 
 def main() -> None:
@@ -45,25 +36,17 @@ def _run() -> int:
         error.show()
         code = 2
     except LaeError as error:
-        _say(f"lae: {error}")
+        say(f"lae: {error}")
         code = error.exit_code
     except (KeyboardInterrupt, click.Abort):
-        _say("lae: interrupted; what was finished is kept, and the same command goes on from there")
+        say("lae: interrupted; what was finished is kept, and the same command goes on from there")
         code = 130
     except BrokenPipeError:
         sys.stderr.close()
     except OSError as error:
-        _say(f"lae: {error.filename or 'the system'}: {error.strerror or error}")
+        say(f"lae: {error.filename or 'the system'}: {error.strerror or error}")
         code = 3
     return code
-
-
-def _say(text: str) -> None:
-    click.echo(text, err=True)
-
-
-def _print(value: Any, text: str, *, as_json: bool) -> None:
-    click.echo(json.dumps(value, indent=1, ensure_ascii=False) if as_json else text)
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -76,7 +59,7 @@ def cli() -> None:
 
 
 @cli.command()
-@_JSON
+@JSON
 def probe(as_json: bool) -> None:
     """Show the hardware, its limits and the concurrency derived from them."""
     from lae_controller.machine import hardware
@@ -93,14 +76,14 @@ def probe(as_json: bool) -> None:
         "isolation_notes": list(tiers.lines()),
     }
     text = "\n".join([hardware.render(found, derived), *tiers.lines()])
-    _print(value, text, as_json=as_json)
+    print_data(value, text, as_json=as_json)
 
 
 @cli.command()
 @click.argument("directory", default=".", type=click.Path(path_type=Path))
 @click.option("--yes", is_flag=True, help="Write loop.run.yaml without asking.")
 @click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="Set one binding.")
-@_JSON
+@JSON
 def init(directory: Path, yes: bool, settings: tuple[str, ...], as_json: bool) -> None:
     """Infer the bindings of a training project and write loop.run.yaml after a yes."""
     from lae_controller import config, initialise
@@ -108,35 +91,35 @@ def init(directory: Path, yes: bool, settings: tuple[str, ...], as_json: bool) -
     person = sys.stdin.isatty() and not yes
     found = initialise.draft(directory, settings, ask=person)
     value = {"path": str(found.path), "values": found.values, "missing": list(found.missing)}
-    _print(value, found.text.rstrip("\n"), as_json=as_json)
+    print_data(value, found.text.rstrip("\n"), as_json=as_json)
     if found.there:
-        _say(f"lae: {initialise.one_line(config.parse(found.text, found.path))}")
+        say(f"lae: {initialise.one_line(config.parse(found.text, found.path))}")
         if not settings:
             return
     if yes or (person and click.confirm(f"Write {found.path}?", err=True)):
         initialise.write(found)
-        _say(f"lae: wrote {found.path}; `lae check {shlex.quote(str(directory))}` tries it")
+        say(f"lae: wrote {found.path}; `lae check {shlex.quote(str(directory))}` tries it")
         return
     needed = f"; still unknown: {', '.join(found.missing)}" if found.missing else ""
-    _say(f"lae: nothing was written{needed}. --set KEY=VALUE sets a line, --yes writes the file")
+    say(f"lae: nothing was written{needed}. --set KEY=VALUE sets a line, --yes writes the file")
 
 
 @cli.command()
-@_PATH
+@PATH
 @click.option("--force", is_flag=True, help="Go on in spite of a refusal; the leaderboard says so.")
-@_JSON
+@JSON
 def check(path: Path, force: bool, as_json: bool) -> None:
     """Find out everything that can be known before money is spent."""
     from lae_controller import checks, config
     from lae_controller.codec import encode
 
     settings = config.load(path)
-    found = checks.run_checks(settings, force=force, say=_say)
+    found = checks.run_checks(settings, force=force, say=say)
     refused = any(item.verdict == "refused" for item in found)
     lines = [f"{item.name:<9} {item.verdict:<8} {item.text}" for item in found]
     lines.append("verdict   refused" if refused else "verdict   ready: `lae run` begins")
     value = {"checks": encode(found), "verdict": "refused" if refused else "ready"}
-    _print(value, "\n".join(lines), as_json=as_json)
+    print_data(value, "\n".join(lines), as_json=as_json)
     if refused:
         checks.refuse(found)
 
@@ -159,7 +142,7 @@ def skill() -> None:
     help="Install into DIR (into DIR/alpha-evolve, if DIR is called otherwise). Repeatable.",
 )
 @click.option("--force", is_flag=True, help="Overwrite files that were edited.")
-@_JSON
+@JSON
 def skill_install(folders: tuple[Path, ...], force: bool, as_json: bool) -> None:
     """Copy the skill into .claude/skills and .agents/skills of the current directory."""
     from lae_controller import skill_install as installing
@@ -168,21 +151,21 @@ def skill_install(folders: tuple[Path, ...], force: bool, as_json: bool) -> None
 
     done = installing.install(skill_root(), folders, Path.cwd(), force=force)
     value = [{**encode(plan), "folder": str(plan.folder)} for plan in done]
-    _print(value, "\n".join(installing.render(plan) for plan in done), as_json=as_json)
+    print_data(value, "\n".join(installing.render(plan) for plan in done), as_json=as_json)
 
 
 # -- a run ---------------------------------------------------------------------------------------
 
 
 @cli.command()
-@_PATH
+@PATH
 @click.option("--total-budget", help="Full runs (40) or a duration (90m); overrides the file.")
 @click.option("--concurrency", type=click.IntRange(min=1), help="Evaluations at a time.")
 @click.option("--algorithm", help="islands (or openevolve: the same), or puct.")
 @click.option("--yes", is_flag=True, help="Begin without asking.")
 @click.option("--detach", is_flag=True, help="Return at once and leave the controller running.")
 @click.option("--quiet", is_flag=True, help="Show nothing but errors and, at the end, the result.")
-@_JSON
+@JSON
 def run(
     path: Path,
     total_budget: str | None,
@@ -199,75 +182,75 @@ def run(
     settings = config.load(path, algorithm=algorithm)
     settings = begin.override(settings, total_budget, concurrency)
     yes, quiet = how["yes"], how["quiet"]
-    begin.confirm(settings, yes=yes, say=silent if quiet and yes else _say)
+    begin.confirm(settings, yes=yes, say=silent if quiet and yes else say)
     if how["detach"]:
         log = begin.detach(settings, sys.argv[1:])
-        _print({"log": str(log)}, str(log), as_json=as_json)
+        print_data({"log": str(log)}, str(log), as_json=as_json)
         return
     try:
-        with screen_for(f"{settings.metric}, {settings.direction.value}", _say, quiet) as screen:
+        with screen_for(f"{settings.metric}, {settings.direction.value}", say, quiet) as screen:
             stop, text = session.run_search(settings, screen.say, screen)
     except KeyboardInterrupt:
-        _say(f"lae: interrupted; the state is saved. `lae run {path}` goes on from there")
+        say(f"lae: interrupted; the state is saved. `lae run {path}` goes on from there")
         sys.exit(130)
     if not quiet or stop.reason != "budget":
-        _say(f"lae: {stop.sentence}")
+        say(f"lae: {stop.sentence}")
     value = {"stop": stop.reason, **_status(path)}
-    _print(value, text, as_json=as_json)
+    print_data(value, text, as_json=as_json)
 
 
 @cli.command()
-@_PATH
-@_JSON
+@PATH
+@JSON
 def status(path: Path, as_json: bool) -> None:
     """Show what is running, the progress, the best so far and the spend."""
     from lae_controller import config
     from lae_controller.views import inspect
 
     value = inspect.before_children(config.load(path)) or _status(path)
-    _print(value, inspect.status_text(value), as_json=as_json)
+    print_data(value, inspect.status_text(value), as_json=as_json)
 
 
 @cli.command()
-@_PATH
+@PATH
 def stop(path: Path) -> None:
     """Ask a running controller to finish what runs and stop."""
     from lae_controller import config, session
 
     session.ask_to_stop(config.load(path))
-    _say("lae: asked; the controller stops when the children that run now are told")
+    say("lae: asked; the controller stops when the children that run now are told")
 
 
 # -- results -------------------------------------------------------------------------------------
 
 
 @cli.command()
-@_PATH
+@PATH
 @click.option("--top", default=1, show_default=True, type=click.IntRange(min=1), help="How many.")
-@_JSON
+@JSON
 def best(path: Path, top: int, as_json: bool) -> None:
     """Show the best programs."""
     from lae_controller.views import inspect
 
     found = inspect.best(_view(path), top)
-    _print(found, inspect.best_text(found), as_json=as_json)
+    print_data(found, inspect.best_text(found), as_json=as_json)
 
 
 @cli.command()
 @click.argument("child_id")
-@_RUN
-@_JSON
+@RUN
+@JSON
 def show(child_id: str, path: Path, as_json: bool) -> None:
     """Show everything that is known of one child."""
     from lae_controller.views import inspect
 
     found = inspect.child(_view(path), child_id)
-    _print(found, inspect.child_text(found), as_json=as_json)
+    print_data(found, inspect.child_text(found), as_json=as_json)
 
 
 @cli.command()
 @click.argument("child_id")
-@_RUN
+@RUN
 @click.option(
     "--against",
     type=click.Choice(["parent", "baseline"]),
@@ -284,7 +267,7 @@ def diff(child_id: str, path: Path, against: str) -> None:
 
 @cli.command()
 @click.argument("child_id")
-@_RUN
+@RUN
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="Where to write the patch.")
 def export(child_id: str, path: Path, output: Path | None) -> None:
     """Write a child as a patch that `git apply` takes on your own tree."""
@@ -298,26 +281,26 @@ def export(child_id: str, path: Path, output: Path | None) -> None:
     if not output.resolve().parent.is_dir():
         raise ConfigError(f"-o {output}: there is no such folder; expected one to write into")
     write_atomic(output, patch)
-    _say(f"lae: wrote {output}; `git apply {output}` in the project takes it")
+    say(f"lae: wrote {output}; `git apply {output}` in the project takes it")
 
 
 @cli.command()
 @click.argument("child_id")
-@_RUN
-@_JSON
+@RUN
+@JSON
 def accept(child_id: str, path: Path, as_json: bool) -> None:
     """Place a child that was held back as suspect, once you have looked at it."""
     from lae_controller import config, session
 
-    placement = session.accept(config.load(path), child_id, _say)
+    placement = session.accept(config.load(path), child_id, say)
     value = {"child_id": child_id, "kept": placement.kept, "cell": placement.cell}
-    _print(value, f"{child_id} kept={placement.kept} cell={placement.cell}", as_json=as_json)
+    print_data(value, f"{child_id} kept={placement.kept} cell={placement.cell}", as_json=as_json)
 
 
 def _view(path: Path) -> Core:
     from lae_controller import build, config
 
-    return build.view(config.load(path), _say)
+    return build.view(config.load(path), say)
 
 
 def _status(path: Path) -> dict[str, Any]:

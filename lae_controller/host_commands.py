@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from dataclasses import asdict
 from pathlib import Path
@@ -10,16 +9,10 @@ from typing import Any
 
 import click
 
-_PATH = click.argument("path", default=".", type=click.Path(path_type=Path))
-_RUN = click.option(
-    "--run",
-    "path",
-    default=".",
-    type=click.Path(path_type=Path),
-    help="The project or its lae/ directory.",
-)
-_KINDS = ("architecture", "optimiser", "schedule", "data", "regularisation", "init", "other")
-_JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+from lae_controller.command_parts import JSON, PATH, RUN, print_data, say
+from lae_controller.program import Intervention
+
+_KINDS = [kind.value for kind in Intervention]
 _WAIT = click.option(
     "--wait", type=click.FloatRange(min=0), help="Seconds; then exit 7 if it still runs."
 )
@@ -28,15 +21,15 @@ _TOKEN = click.option("--token", help="The lease's token, as `ask` gave it.")
 
 
 @click.command()
-@_PATH
+@PATH
 @click.option("-n", "count", type=click.IntRange(min=1), help="How many; one a slot if left out.")
-@_JSON
+@JSON
 def ask(path: Path, count: int | None, as_json: bool) -> None:
     """Reserve tasks, each with a directory to edit and a TASK.md to read."""
     from lae_controller import config
     from lae_controller.hosted import ask as asking
 
-    found = asking.ask(config.load(path), count, _say)
+    found = asking.ask(config.load(path), count, say)
     tasks = [
         {
             "child_id": task.child_id,
@@ -50,16 +43,16 @@ def ask(path: Path, count: int | None, as_json: bool) -> None:
     ]
     stop = None if found.stop is None else asdict(found.stop)
     text = "\n".join(f"{task['child_id']}  {task['task']}" for task in tasks)
-    _print({"tasks": tasks, "stop": stop}, text, as_json=as_json)
+    print_data({"tasks": tasks, "stop": stop}, text, as_json=as_json)
     if not tasks:
         over = "others hold every task there is at present: evaluate and tell them"
         end = f"`lae run {path}` ends it: the claim on fresh seeds, and the held-out test"
-        _say(f"lae: {found.stop.sentence}; {end}" if found.stop else f"lae: {over}")
+        say(f"lae: {found.stop.sentence}; {end}" if found.stop else f"lae: {over}")
 
 
 @click.command()
 @click.argument("child_id")
-@_RUN
+@RUN
 @_WAIT
 @_TOKEN
 @click.option("--summary", default="", help="One line on what was changed.")
@@ -67,7 +60,7 @@ def ask(path: Path, count: int | None, as_json: bool) -> None:
 @click.option("--again", is_flag=True, help="Once more, after a failure that was mended.")
 @click.option("--here", is_flag=True, hidden=True, help="In this process (internal).")
 @click.option("--further", hidden=True, help="Make this further run of it (internal).")
-@_JSON
+@JSON
 def evaluate(child_id: str, path: Path, here: bool, as_json: bool, **said: Any) -> None:
     """Train an edited child in the sandbox, apart from this shell, and print what it gave."""
     from lae_controller import config, results
@@ -88,43 +81,35 @@ def evaluate(child_id: str, path: Path, here: bool, as_json: bool, **said: Any) 
     wait, token = said["wait"], said["token"]
     result = evaluating.evaluate(settings, child_id, proposal, wait, token, again=again)
     if result is None:
-        _say(f"lae: {child_id} still runs; the same command goes on waiting")
+        say(f"lae: {child_id} still runs; the same command goes on waiting")
         sys.exit(7)
     value = results.to_json(result)
     keys = ("child_id", "status", "smoke_metric", "metric", "reason")
     detail = [f"detail {value['artifacts']['detail']}"] if value["artifacts"]["detail"] else []
     text = "\n".join([*(f"{key} {value[key]}" for key in keys), *detail])
-    _print(value, text, as_json=as_json)
+    print_data(value, text, as_json=as_json)
 
 
 @click.command()
 @click.argument("child_id")
-@_RUN
+@RUN
 @_WAIT
 @_TOKEN
-@_JSON
+@JSON
 def tell(child_id: str, path: Path, wait: float | None, token: str | None, as_json: bool) -> None:
     """Place an evaluated child in the archive, after further runs if its gain may be chance."""
     from lae_controller import config
     from lae_controller.codec import encode
     from lae_controller.hosted import tell as telling
 
-    found = telling.tell(config.load(path), child_id, token, wait, _say)
+    found = telling.tell(config.load(path), child_id, token, wait, say)
     best = "-" if found.best is None else f"{found.best[0]} {found.best[1]!r}"
     outcome = "pending" if found.pending else f"kept={found.kept} cell={found.cell}"
-    _print(encode(found), f"{child_id} {outcome} best={best}", as_json=as_json)
+    print_data(encode(found), f"{child_id} {outcome} best={best}", as_json=as_json)
     if found.runs:
         runs = ", ".join(found.runs)
-        _say(f"lae: a gain lies within the noise; still runs: {runs}. The same command waits on")
+        say(f"lae: a gain lies within the noise; still runs: {runs}. The same command waits on")
         sys.exit(7)
 
 
 HOST_COMMANDS = (ask, evaluate, tell)
-
-
-def _say(text: str) -> None:
-    click.echo(text, err=True)
-
-
-def _print(value: Any, text: str, *, as_json: bool) -> None:
-    click.echo(json.dumps(value, indent=1, ensure_ascii=False) if as_json else text)

@@ -82,7 +82,7 @@ class Direction(str, Enum):
 
 
 class Intervention(str, Enum):
-    """What part of training a change touches (feature X9)."""
+    """What part of training a change touches."""
 
     ARCHITECTURE = "architecture"
     OPTIMISER = "optimiser"

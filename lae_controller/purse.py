@@ -7,12 +7,9 @@ from lae_controller.errors import ConfigError
 from lae_controller.mutators.prices import worst_cost
 from lae_controller.prices import DEFAULT_MODEL, table, worst_call
 from lae_controller.program import Files
-from lae_controller.scoring import JUDGE
+from lae_controller.scoring import GRADING_TRIES, JUDGE
 from lae_controller.state import RunState
 from lae_controller.task import Task
-
-TRIES = 2
-"""How often one grading may be asked for."""
 
 _BYTES_A_TOKEN = 2.0
 _FORM_TOKENS = 500  # what a judge is told beside rubric and text
@@ -84,7 +81,7 @@ def worst_gradings(settings: Settings, text_bytes: float, gradings: int) -> floa
     read = text_bytes + (rubric.stat().st_size if rubric.is_file() else 0)
     tokens = read / _BYTES_A_TOKEN + _FORM_TOKENS
     call = worst_call(judge.model or DEFAULT_MODEL, tokens, judge.max_tokens)
-    return None if call is None else TRIES * gradings * call
+    return None if call is None else GRADING_TRIES * gradings * call
 
 
 def worst_grading(settings: Settings, files: Files) -> float | None:

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import click
 
+from lae_controller.command_parts import JSON, PATH, print_data, say
+
 
 @click.command()
-@click.argument("path", default=".", type=click.Path(path_type=Path))
+@PATH
 @click.option(
     "-o",
     "--output",
     type=click.Path(path_type=Path, dir_okay=False),
     help="Where to write it; report.html in the lae/ directory of the run if left out.",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@JSON
 def report(path: Path, output: Path | None, as_json: bool) -> None:
     """Write the report of a run, finished or not: one HTML file that works offline."""
     from datetime import datetime, timezone
@@ -33,11 +34,11 @@ def report(path: Path, output: Path | None, as_json: bool) -> None:
             f"{settings.lae_dir}: the baseline is still being measured; expected a run with "
             "something to report. Give the same command again later"
         )
-    core = build.unread(settings, lambda line: click.echo(line, err=True))
+    core = build.unread(settings, say)
     target = output or settings.lae_dir / "report.html"
     if not target.resolve().parent.is_dir():
         raise ConfigError(f"-o {target}: there is no such folder; expected one to write into")
     made = make(core, f"{datetime.now(timezone.utc):%Y-%m-%d %H:%M} UTC")
     write_atomic(target, made.html)
     value = {"path": str(target), "children": made.children, "standing": made.standing}
-    click.echo(json.dumps(value, indent=1, ensure_ascii=False) if as_json else str(target))
+    print_data(value, str(target), as_json=as_json)

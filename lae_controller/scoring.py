@@ -16,6 +16,9 @@ TESTS = "test_gate"
 SCRIPT = "custom_script"
 JUDGE = "llm_judge"
 
+GRADING_TRIES = 2
+"""How often a judge may be asked for one grading."""
+
 MINIMISED = ("mae", "rmse", "seconds")
 MAXIMISED = ("accuracy", "r2")
 """Metrics of ``dataset_metric``."""

@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
-import json
+from dataclasses import fields
 from pathlib import Path
 
 import click
+
+from lae_controller.command_parts import JSON, PATH, print_data, say
+from lae_controller.tracking import TrackerSettings
 
 _PATIENCE_S = 3600.0
 
 
 @click.command()
-@click.argument("path", default=".", type=click.Path(path_type=Path))
+@PATH
 @click.option(
     "--to",
     "names",
     multiple=True,
-    type=click.Choice(["mlflow", "tensorboard", "wandb"]),
+    type=click.Choice([entry.name for entry in fields(TrackerSettings)]),
     help="This tracker; those of `trackers` in loop.run.yaml if left out. Repeatable.",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@JSON
 def track(path: Path, names: tuple[str, ...], as_json: bool) -> None:
     """Mirror what a run has come to, finished or not: what `run` does with `trackers` set."""
     from lae_controller import build, config
@@ -34,7 +37,7 @@ def track(path: Path, names: tuple[str, ...], as_json: bool) -> None:
             "event files without it"
         )
     check_trackers(names)
-    build.unread(settings, lambda line: click.echo(line, err=True))  # says if there is no run
+    build.unread(settings, say)  # says if there is no run
     mirrors = [near_end.start(settings, name) for name in names]
     late = near_end.finish(mirrors, _PATIENCE_S)
     made = {}
@@ -47,4 +50,4 @@ def track(path: Path, names: tuple[str, ...], as_json: bool) -> None:
             )
         made[mirror.name] = mirror.made()
     text = "\n".join(f"{name:<12} {count} entries made or renewed" for name, count in made.items())
-    click.echo(json.dumps(made, indent=1) if as_json else text)
+    print_data(made, text, as_json=as_json)

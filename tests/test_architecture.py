@@ -79,6 +79,7 @@ LAYERS = {
     "hosted": 5,
     "api": 5,
     "service": 6,
+    "command_parts": 6,
     "report_command": 6,
     "host_commands": 6,
     "track_command": 6,

@@ -34,9 +34,9 @@ from lae_controller.evaluators.shards import Shards
 from lae_controller.files import make_folder, read_json, write_atomic, write_json
 from lae_controller.machine.slots import Slot
 from lae_controller.program import Artifacts, Reason, Usage, added
+from lae_controller.scoring import GRADING_TRIES
 
 _AT_A_TIME = 4
-_TRIES = 2
 _LEAST_SHARE = 0.75
 """Less readable gradings than this share of a stage are no score."""
 
@@ -166,7 +166,7 @@ class JudgeEvaluator:
             return _Graded(known["grade"], known["seconds"], paid and decode(Usage, paid))
         grade, reply, began = None, "", time.monotonic()
         usage: Usage | None = None
-        for attempt in range(_TRIES):
+        for attempt in range(GRADING_TRIES):
             mark = hashlib.sha256(f"{key}:{unit}:{attempt}".encode()).hexdigest()[:16]
             said = self._grader.grade(request.grading(mark, place, f"grading-{unit}-{attempt}"))
             reply, usage = said.text, added(usage, said.usage)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import random
 from dataclasses import replace
@@ -10,6 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+
+from lae_controller.command_parts import JSON, PATH, print_data, say
+from lae_controller.service.limits import EVALUATION_SECONDS
 
 if TYPE_CHECKING:
     from lae_controller.service.client import ApiClient
@@ -27,15 +29,6 @@ _TOKEN_FILE = click.option(
     type=click.Path(path_type=Path, dir_okay=False),
     help="A file with the server's token.",
 )
-_JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-
-
-def _say(text: str) -> None:
-    click.echo(text, err=True)
-
-
-def _print(value: Any, text: str, *, as_json: bool) -> None:
-    click.echo(json.dumps(value, indent=1, ensure_ascii=False) if as_json else text)
 
 
 def _client(server: str | None, token_file: Path | None) -> ApiClient:
@@ -55,7 +48,7 @@ def _resolved(client: ApiClient, nick: str, parent: str | None) -> str:
 
 
 @click.command()
-@click.argument("path", default=".", type=click.Path(path_type=Path))
+@PATH
 @click.option("--host", help="The address that is served; 127.0.0.1 if left out.")
 @click.option("--port", type=click.IntRange(0, 65535), help="8080 if left out; 0: any free one.")
 @_TOKEN_FILE
@@ -84,7 +77,7 @@ def serve(
     given["token_file"] = None if token_file is None else str(token_file.resolve())
     given["watch"] = (*settings.watch, *(str(it.resolve()) for it in watch)) if watch else None
     changed: dict[str, Any] = {key: value for key, value in given.items() if value is not None}
-    server.serve(replace(settings, **changed), _say)
+    server.serve(replace(settings, **changed), say)
 
 
 @click.group()
@@ -96,7 +89,7 @@ def experiment() -> None:
 @_SERVER
 @_PARENT
 @_TOKEN_FILE
-@_JSON
+@JSON
 def list_experiments(
     server: str | None, parent: str | None, token_file: Path | None, as_json: bool
 ) -> None:
@@ -104,7 +97,7 @@ def list_experiments(
     from lae_controller.service import verbs
 
     found = verbs.experiments(_client(server, token_file), parent or verbs.EVERYWHERE)
-    _print(found, verbs.experiment_lines(found), as_json=as_json)
+    print_data(found, verbs.experiment_lines(found), as_json=as_json)
 
 
 @experiment.command("resume")
@@ -112,23 +105,23 @@ def list_experiments(
 @_SERVER
 @_PARENT
 @_TOKEN_FILE
-@_JSON
+@JSON
 def resume_experiment(
     nick: str, server: str | None, parent: str | None, token_file: Path | None, as_json: bool
 ) -> None:
     """Go on with a paused or completed experiment."""
     client = _client(server, token_file)
     operation = client.call("POST", f"{_resolved(client, nick, parent)}:resume", {})
-    _print(operation, operation["name"], as_json=as_json)
+    print_data(operation, operation["name"], as_json=as_json)
 
 
 @experiment.command("run")
 @click.argument("nick")
-@click.argument("path", default=".", type=click.Path(path_type=Path))
+@PATH
 @click.option(
     "--limit",
     type=click.FloatRange(min=0, min_open=True),
-    default=1800.0,
+    default=EVALUATION_SECONDS,
     show_default=True,
     help="Seconds that one program may take; then it gets the penalty score.",
 )
@@ -148,8 +141,8 @@ def run_experiment(
     from lae_controller.service.bench import work_on
 
     client = _client(server, token_file)
-    taken = work_on(client, _resolved(client, nick, parent), config.load(path), _say, limit)
-    _say(f"lae: the experiment has ended; {taken} evaluations were taken from here")
+    taken = work_on(client, _resolved(client, nick, parent), config.load(path), say, limit)
+    say(f"lae: the experiment has ended; {taken} evaluations were taken from here")
 
 
 @click.group()
@@ -166,7 +159,7 @@ def program() -> None:
 @_SERVER
 @_PARENT
 @_TOKEN_FILE
-@_JSON
+@JSON
 def list_programs(
     nick: str,
     state: str,
@@ -181,7 +174,7 @@ def list_programs(
 
     client = _client(server, token_file)
     found = verbs.programs(client, _resolved(client, nick, parent), state, order_by)
-    _print(found, verbs.program_lines(found), as_json=as_json)
+    print_data(found, verbs.program_lines(found), as_json=as_json)
 
 
 @click.group()
@@ -196,7 +189,7 @@ def results() -> None:
 @_SERVER
 @_PARENT
 @_TOKEN_FILE
-@_JSON
+@JSON
 def best_results(
     nick: str,
     top: int,
@@ -211,7 +204,7 @@ def best_results(
 
     client = _client(server, token_file)
     found = verbs.best(client, _resolved(client, nick, parent), top, metric)
-    _print(found, verbs.program_lines(found), as_json=as_json)
+    print_data(found, verbs.program_lines(found), as_json=as_json)
 
 
 COMMANDS = (serve, experiment, program, results)

@@ -10,9 +10,9 @@ from lae_controller.config import read_text
 from lae_controller.errors import ConfigError, PrerequisiteError
 from lae_controller.remarks import Say
 from lae_controller.service.access import check_token, is_loopback
+from lae_controller.service.credentials import TOKEN_VARIABLE
 from lae_controller.service.serve_config import ServeSettings
 
-TOKEN_VARIABLE = "LAE_SERVE_TOKEN"
 _BACKLOG = 2_048
 
 
