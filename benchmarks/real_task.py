@@ -44,14 +44,14 @@ from rapidfuzz.distance import Levenshtein  # noqa: E402
 from lae_controller import config, session  # noqa: E402
 from lae_controller.config import Settings, TotalBudget  # noqa: E402
 from lae_controller.evaluators.baseline import BASELINE_ID  # noqa: E402
-from lae_controller.evolution import EvolutionSettings, SelectionShares  # noqa: E402
+from lae_controller.evolution import EvolutionSettings, SelectionSettings  # noqa: E402
 from lae_controller.outputs.metric import find_metric  # noqa: E402
 from lae_controller.program import Direction  # noqa: E402
 
 BINS = 10
 FRESH_SEEDS = range(9000, 9010)
 NEVER = 10**9
-GREEDY = SelectionShares(1.0, 0.0, 0.0, 0.0, 0.0, NEVER, NEVER)
+GREEDY = SelectionSettings(1.0, 0.0, 0.0, 0.0, 0.0, NEVER, NEVER)
 
 
 def rules(budget: int) -> dict[str, dict[str, Any]]:

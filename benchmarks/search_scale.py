@@ -16,7 +16,6 @@ import subprocess
 import sys
 import time
 from collections import deque
-from dataclasses import asdict
 from pathlib import Path
 
 import psutil
@@ -24,7 +23,7 @@ import psutil
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 from made import made_record
 
-from lae_controller.evolution import SelectionShares
+from lae_controller.evolution import SelectionSettings
 from lae_controller.program import (
     Direction,
     Measures,
@@ -34,7 +33,6 @@ from lae_controller.program import (
     parse_child_id,
 )
 from lae_controller.search import SEARCHES, Search, SearchSettings
-from lae_controller.search.selection import SelectionSettings
 
 SLOTS = 8
 FURTHER = {"size": Direction.MINIMIZE, "speed": Direction.MAXIMIZE}
@@ -45,7 +43,7 @@ SPAN = 500
 def search_of(algorithm: str) -> Search:
     """Return a fresh Search with default settings and three metrics."""
     module, _, name = SEARCHES[algorithm].partition(":")
-    shares = SelectionSettings(**asdict(SelectionShares()))
+    shares = SelectionSettings()
     islands = 1 if algorithm == "puct" else 4
     settings = SearchSettings(islands, 3, 2, 10, 5, 40, 42, shares, FURTHER, 0.1, 1.0, 1.0)
     search: Search = getattr(importlib.import_module(module), name)(settings, Direction.MAXIMIZE)

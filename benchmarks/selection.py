@@ -26,7 +26,7 @@ import statistics
 import sys
 from collections import deque
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from rastrigin import ARCHITECTURES, DIMENSIONS, START, Program, mutate, rastrigin
@@ -34,7 +34,7 @@ from rastrigin import ARCHITECTURES, DIMENSIONS, START, Program, mutate, rastrig
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 from made import made_record
 
-from lae_controller.evolution import SelectionShares
+from lae_controller.evolution import SelectionSettings
 from lae_controller.program import (
     Direction,
     Measures,
@@ -48,12 +48,11 @@ from lae_controller.search.diversity import choose_references, mean_distance
 from lae_controller.search.islands import Islands
 from lae_controller.search.niche import RunningAxis, bin_of
 from lae_controller.search.puct import Puct
-from lae_controller.search.selection import SelectionSettings
 
 NOISE = 5.0
 
 NEVER = 10**9
-DEFAULT = SelectionSettings(**asdict(SelectionShares()))
+DEFAULT = SelectionSettings()
 RULES = {
     "default": DEFAULT,
     "no stall rule": replace(DEFAULT, quality_patience=NEVER, coverage_patience=NEVER),

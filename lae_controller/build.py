@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import shutil
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -35,7 +35,6 @@ from lae_controller.sandbox.tiers import choose
 from lae_controller.sandbox.view import Tier
 from lae_controller.search import SEARCHES, Search, SearchSettings
 from lae_controller.search.puct import too_few_expansions
-from lae_controller.search.selection import SelectionSettings
 from lae_controller.state import RunState
 
 _DISK_PER_CHILD = 20 << 30
@@ -103,7 +102,7 @@ def search_for(settings: Settings) -> Search:
         migration_interval=evolution.migration_interval,
         pop_per_island=evolution.pop_per_island,
         seed=evolution.seed,
-        selection=SelectionSettings(**asdict(evolution.selection)),
+        selection=evolution.selection,
         metrics={further.name: further.direction for further in settings.metrics},
         pareto_probability=evolution.pareto_probability,
         c_puct=evolution.c_puct,

@@ -9,8 +9,21 @@ from lae_controller.errors import ConfigError
 
 
 @dataclass(frozen=True, slots=True)
-class SelectionShares:
-    """The parent rule; what each means stands in ``search.selection.SelectionSettings``."""
+class SelectionSettings:
+    """Shares and patience of the parent rule.
+
+    The first four are relative weights of the mixture, each at least 0 and not all 0.
+
+    Attributes:
+        global_best: the run's best elite, whatever island it lives on.
+        island_best: the best elite of the child's island.
+        by_rank: an elite of the island, the k-th best with a weight of 1/k.
+        uniform: any elite of the island alike.
+        near_empty: while coverage stalls, the share of children, in [0, 1], whose parent is
+            an elite beside empty cells instead of one by the mixture.
+        quality_patience: quality stalls after so many children that ran and brought no gain.
+        coverage_patience: coverage stalls after so many that filled no empty cell.
+    """
 
     global_best: float = 0.9
     island_best: float = 0.1
@@ -57,7 +70,7 @@ class EvolutionSettings:
     c_puct: float = 1.0
     prior_exponent: float = 0.0
     early_stop: EarlyStopSettings = EarlyStopSettings()
-    selection: SelectionShares = SelectionShares()
+    selection: SelectionSettings = SelectionSettings()
 
     @property
     def in_order(self) -> bool:
@@ -67,7 +80,7 @@ class EvolutionSettings:
 
 def evolution_settings(**values: Any) -> EvolutionSettings:
     """Return the section as typed settings, given its keys as the schema allows them."""
-    selection = SelectionShares(**values.pop("selection", {}))
+    selection = SelectionSettings(**values.pop("selection", {}))
     if values.get("algorithm") == "puct":
         values["num_islands"] = 1  # there is one tree, whatever the file says of islands
     wanted = values.pop("early_stop", False)

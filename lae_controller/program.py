@@ -12,6 +12,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
+from functools import lru_cache
 
 Files = Mapping[str, str]
 """Source texts by POSIX path relative to the project root."""
@@ -113,10 +114,11 @@ def parse_child_id(text: str) -> tuple[int, int, int]:
 
 def is_baseline(identifier: str) -> bool:
     """Say whether an id is the baseline's on some island: slot 0 of generation 0."""
-    gen, _, slot = parse_child_id(identifier)
+    gen, slot, _ = sort_key(identifier)
     return gen == 0 and slot == 0
 
 
+@lru_cache(maxsize=2**14)  # the ids of elites are compared over and over
 def sort_key(identifier: str) -> tuple[int, int, int]:
     """Order ids by generation, slot, then island: the tie-break everywhere."""
     gen, island, slot = parse_child_id(identifier)

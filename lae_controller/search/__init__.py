@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from lae_controller.evolution import SelectionSettings
 from lae_controller.program import (
     Cell,
     Direction,
@@ -15,7 +16,6 @@ from lae_controller.program import (
     Record,
     Selection,
 )
-from lae_controller.search.selection import SelectionSettings
 
 SEARCHES = {
     "islands": "lae_controller.search.islands:Islands",

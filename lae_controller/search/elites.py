@@ -5,14 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import replace
-from functools import lru_cache
 
 from lae_controller.errors import ConfigError
-from lae_controller.program import Direction, Elite, Record, Status, sort_key
-
-id_key = lru_cache(maxsize=2**14)(sort_key)
-"""``sort_key``, remembered: the ids of elites are compared over and over."""
-
+from lae_controller.program import Direction, Elite, Record, Status, is_baseline, sort_key
 
 RankKey = tuple[float, tuple[int, int, int]]
 """Orders programs from best to worst; of two equal ones the earlier id comes first."""
@@ -20,14 +15,14 @@ RankKey = tuple[float, tuple[int, int, int]]
 
 def rank_key(elite: Elite) -> RankKey:
     """Return the place of an elite among others."""
-    return -elite.fitness, id_key(elite.child_id)
+    return -elite.fitness, sort_key(elite.child_id)
 
 
 def comes_first(elite: Elite, other: Elite) -> bool:
     """Say whether an elite is better, or as good and the earlier of the two."""
     if elite.beats(other):
         return True
-    return not other.beats(elite) and id_key(elite.child_id) < id_key(other.child_id)
+    return not other.beats(elite) and sort_key(elite.child_id) < sort_key(other.child_id)
 
 
 def usable_metric(record: Record) -> float | None:
@@ -64,12 +59,6 @@ def revised(elite: Elite, metric: float, repeats: Iterable[float], direction: Di
     return replace(elite, metric=metric, fitness=direction.fitness(metric), runs=runs)
 
 
-def is_baseline(child_id: str) -> bool:
-    """Return whether this is a copy of the baseline: slot 0 of generation 0."""
-    gen, slot, _ = id_key(child_id)
-    return gen == 0 and slot == 0
-
-
 def same_program(one: str, other: str) -> bool:
     """Return whether two ids mean one program; the baseline stands on every island."""
     return one == other or (is_baseline(one) and is_baseline(other))
@@ -90,7 +79,7 @@ def inspirations(
     """
     others = [elite for elite in ranked if not same_program(elite.child_id, parent_id)]
     top, rest = others[:num_top], others[num_top:]
-    rest.sort(key=lambda elite: (-elite.measures.diversity, id_key(elite.child_id)))
+    rest.sort(key=lambda elite: (-elite.measures.diversity, sort_key(elite.child_id)))
     return (
         tuple(elite.child_id for elite in top),
         tuple(elite.child_id for elite in rest[:num_diverse]),
@@ -114,7 +103,7 @@ class Suspects:
             ConfigError: if it is not held back.
         """
         if child_id not in self._held:
-            held = ", ".join(sorted(self._held, key=id_key)) or "none"
+            held = ", ".join(sorted(self._held, key=sort_key)) or "none"
             raise ConfigError(
                 f"accept: {child_id} is not held back as suspect; expected one of those that"
                 f" are: {held}"

@@ -13,6 +13,7 @@ from lae_controller.program import (
     Reason,
     Record,
     Selection,
+    is_baseline,
     rng_for,
 )
 from lae_controller.search import Move, SearchSettings
@@ -22,7 +23,6 @@ from lae_controller.search.elites import (
     comes_first,
     elite_of,
     inspirations,
-    is_baseline,
     rank_key,
     revised,
     same_program,

@@ -17,13 +17,13 @@ from lae_controller.program import (
     Record,
     Selection,
     rng_for,
+    sort_key,
 )
 from lae_controller.search import Move, SearchSettings
 from lae_controller.search.elites import (
     RankKey,
     Suspects,
     elite_of,
-    id_key,
     inspirations,
     rank_key,
     revised,
@@ -112,7 +112,7 @@ class Puct:
         if child_id not in self._tree:
             return
         fitness = self._direction.fitness(metric)
-        self._tree.revise(child_id, (-fitness, id_key(child_id)))
+        self._tree.revise(child_id, (-fitness, sort_key(child_id)))
         self._change(child_id, lambda old: revised(old, metric, repeats, self._direction))
 
     def withdraw(self, child_id: str) -> None:
@@ -166,7 +166,7 @@ class Puct:
         if elite is not None:
             self._place(elite, record.promise)
         elif metric is not None and record.reason is not Reason.SUSPECT:
-            key = (-self._direction.fitness(metric), id_key(record.child_id))
+            key = (-self._direction.fitness(metric), sort_key(record.child_id))
             self._tree.add(record.child_id, key, record.promise)
 
     def island_of_ordinal(self, ordinal: int) -> int:  # noqa: ARG002

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from lae_controller.errors import ConfigError
+from lae_controller.evolution import SelectionSettings
 from lae_controller.program import Cell, Elite, Record, Status
 
 Mode = Literal["balanced", "exploit", "explore"]
@@ -21,40 +21,6 @@ MOST_TRIED = 4096
 
 NUM_LEADERS = 8
 """How many of the run's best elites may become parents while quality stalls."""
-
-
-@dataclass(frozen=True, slots=True)
-class SelectionSettings:
-    """Shares and patience of the parent rule; the defaults live in ``config.py``.
-
-    The first four are relative weights of the mixture, each at least 0 and not all 0.
-
-    Attributes:
-        global_best: the run's best elite, whatever island it lives on.
-        island_best: the best elite of the child's island.
-        by_rank: an elite of the island, the k-th best with a weight of 1/k.
-        uniform: any elite of the island alike.
-        near_empty: while coverage stalls, the share of children, in [0, 1], whose parent is
-            an elite beside empty cells instead of one by the mixture.
-        quality_patience: quality stalls after so many children that ran and brought no gain.
-        coverage_patience: coverage stalls after so many that filled no empty cell.
-    """
-
-    global_best: float
-    island_best: float
-    by_rank: float
-    uniform: float
-    near_empty: float
-    quality_patience: int
-    coverage_patience: int
-
-    def __post_init__(self) -> None:
-        shares = (self.global_best, self.island_best, self.by_rank, self.uniform)
-        if min(shares) < 0 or sum(shares) <= 0:
-            raise ConfigError(
-                f"evolution.selection: shares are {shares}; expected none below 0 and at least"
-                " one above; raise one of global_best, island_best, by_rank, uniform"
-            )
 
 
 class Progress:

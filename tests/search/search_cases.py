@@ -6,6 +6,7 @@ import random
 
 from made import made_record
 
+from lae_controller.evolution import SelectionSettings
 from lae_controller.program import (
     Measures,
     Reason,
@@ -15,7 +16,6 @@ from lae_controller.program import (
     parse_child_id,
 )
 from lae_controller.search import SearchSettings
-from lae_controller.search.selection import SelectionSettings
 
 SETTINGS = SearchSettings(
     num_islands=1,

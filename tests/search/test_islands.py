@@ -9,6 +9,7 @@ import pytest
 from made import made_record
 
 from lae_controller.errors import ConfigError
+from lae_controller.evolution import SelectionSettings
 from lae_controller.program import (
     Cell,
     Direction,
@@ -24,7 +25,6 @@ from lae_controller.search import SEARCHES, Search, SearchSettings
 from lae_controller.search.elites import rank_key
 from lae_controller.search.islands import Islands
 from lae_controller.search.niche import RunningAxis, bin_of
-from lae_controller.search.selection import SelectionSettings
 
 SELECTION = SelectionSettings(0.5, 0.2, 0.2, 0.1, 0.5, 8, 8)
 SETTINGS = SearchSettings(

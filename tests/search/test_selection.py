@@ -8,13 +8,12 @@ from dataclasses import replace
 import pytest
 from made import made_record
 
-from lae_controller.errors import ConfigError
+from lae_controller.evolution import SelectionSettings
 from lae_controller.program import Cell, Elite, Measures, Record, Status
 from lae_controller.search.selection import (
     Choice,
     Mode,
     Progress,
-    SelectionSettings,
     choose_parent,
 )
 
@@ -170,14 +169,6 @@ def test_a_full_map_without_empty_cells_still_has_parents() -> None:
 def test_an_empty_island_borrows_the_best_of_the_run(mode: Mode) -> None:
     parent, _ = choose_parent(ONLY_ONE["uniform"], mode, choice([]), random.Random(1))
     assert parent == LEADERS[0]
-
-
-@pytest.mark.parametrize("shares", [(0.0, 0.0, 0.0, 0.0), (1.0, -0.1, 0.0, 0.0)])
-def test_impossible_shares_are_refused(shares: tuple[float, float, float, float]) -> None:
-    with pytest.raises(
-        ConfigError, match=r"evolution\.selection: shares are .* expected none below"
-    ):
-        SelectionSettings(*shares, near_empty=0.0, quality_patience=1, coverage_patience=1)
 
 
 @pytest.mark.parametrize(
