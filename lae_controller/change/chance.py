@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import ast
-from collections import Counter
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
 
+from lae_controller.change.additions import additions
 from lae_controller.change.nodes import KEPT, nodes_of
+from lae_controller.change.source import is_python
 from lae_controller.program import Files
 
 _SOURCES = frozenset(
@@ -44,13 +45,10 @@ def adds_chance(before: Files, after: Files) -> str:
     Clocks, process ids, the system's own random bytes, and generators made without a seed.
     """
     for path in sorted(after):
-        if before.get(path) == after[path] or not path.endswith(".py"):
+        if before.get(path) == after[path] or not is_python(path):
             continue
-        known = Counter(name for _, name in _sources(before.get(path, "")))
-        for line, name in _sources(after[path]):
-            known[name] -= 1
-            if known[name] < 0:
-                return f"{path}:{line}: {name} draws on chance that no seed controls"
+        for line, name in additions(_sources(before.get(path, "")), _sources(after[path])):
+            return f"{path}:{line}: {name} draws on chance that no seed controls"
     return ""
 
 

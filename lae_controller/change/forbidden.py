@@ -1,12 +1,12 @@
-"""Calls that a child may not add: an optional filter on what a change brings in (feature B10)."""
+"""Calls that a child may not add: an optional filter on what a change brings in."""
 
 from __future__ import annotations
 
 import ast
-from collections import Counter
 from collections.abc import Iterable
 from functools import lru_cache
 
+from lae_controller.change.additions import additions
 from lae_controller.change.nodes import KEPT, nodes_of
 from lae_controller.change.source import is_python
 from lae_controller.errors import ChildError
@@ -28,10 +28,8 @@ def check_calls(before: Files, after: Files, forbidden: Iterable[str]) -> None:
     for path in sorted(after) if names else ():
         if not is_python(path) or before.get(path) == after[path]:
             continue
-        allowed = Counter(name for _, name in _calls(before.get(path, "")))
-        for line, name in _calls(after[path]):
-            allowed[name] -= 1
-            if name in names and allowed[name] < 0:
+        for line, name in additions(_calls(before.get(path, "")), _calls(after[path])):
+            if name in names:
                 raise ChildError(
                     Reason.PROTECTED,
                     f"{path}:{line}: calls {name}, which forbidden_calls does not allow",
@@ -43,7 +41,7 @@ def _calls(text: str) -> tuple[tuple[int, str], ...]:
     """Return (line, dotted name) of every call by name."""
     try:
         nodes = nodes_of(text)
-    except (SyntaxError, ValueError):
+    except SyntaxError:
         return ()
     return tuple(
         (node.lineno, ast.unparse(node.func))

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import ast
 import sys
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 
+from lae_controller.change.additions import additions
 from lae_controller.change.nodes import KEPT, nodes_of
 
 _REACHING = {
@@ -33,12 +33,7 @@ def reaching(before: str, after: str) -> tuple[int, str] | None:
 
     None if nothing does, or the file does not parse.
     """
-    known = Counter(what for _, what in _found(before))
-    for line, what in _found(after):
-        if not known[what]:
-            return line, what
-        known[what] -= 1
-    return None
+    return next(additions(_found(before), _found(after)), None)
 
 
 @lru_cache(maxsize=KEPT)

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import ast
 import re
-from collections import Counter
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from pathlib import PurePosixPath
 
+from lae_controller.change.additions import additions
 from lae_controller.change.nodes import KEPT, nodes_of, walk
 from lae_controller.change.reaching import reaching
-from lae_controller.errors import ChildError
+from lae_controller.change.source import is_python
 from lae_controller.program import Files
 
 _SHORTEST_NAME = 4
@@ -45,7 +45,7 @@ def suspicious_change(
 
 def _reaching(path: str, old: str, new: str) -> str | None:
     """Say what of a Python file newly reaches into the interpreter."""
-    found = reaching(old, new) if path.endswith(".py") else None
+    found = reaching(old, new) if is_python(path) else None
     if found is None:
         return None
     return f"{path}:{found[0]}: newly reaches into the interpreter: {found[1]}"
@@ -53,11 +53,9 @@ def _reaching(path: str, old: str, new: str) -> str | None:
 
 def _metric_text(path: str, old: str, new: str, metric: str, pattern: str | None) -> str | None:
     """Say which statement that writes the metric is new or different."""
-    known = Counter(text for _, text in _writing(path, old, metric, pattern))
-    for line, text in _writing(path, new, metric, pattern):
-        if not known[text]:
-            return f"{path}:{line}: text that looks like the metric was added or changed: {text!r}"
-        known[text] -= 1
+    was, now = (_writing(path, text, metric, pattern) for text in (old, new))
+    for line, text in additions(was, now):
+        return f"{path}:{line}: text that looks like the metric was added or changed: {text!r}"
     return None
 
 
@@ -86,11 +84,11 @@ def _metric_statements(
 
 
 def _parsed(path: str, text: str) -> tuple[ast.AST, ...] | None:
-    if not path.endswith(".py"):
+    if not is_python(path):
         return None
     try:
         return nodes_of(text)
-    except (SyntaxError, ValueError, ChildError):
+    except SyntaxError:
         return None
 
 

@@ -51,6 +51,14 @@ def check_syntax(before: Files, after: Files) -> None:
             _check_file(path, before.get(path), after[path])
 
 
+def tree_of(path: str, text: str) -> ast.Module | None:
+    """Return the syntax tree of a file; None if it is not Python, or none that parses."""
+    try:
+        return parse_python(text) if is_python(path) else None
+    except SyntaxError:
+        return None
+
+
 def parse_python(text: str) -> ast.Module:
     """Return the syntax tree of ``text``, without warnings.
 

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 
 from lae_controller.change.evolve_blocks import END, START, find_blocks
 from lae_controller.change.source import BOM, is_python, split_lines
-from lae_controller.change.syntax import parse_python
+from lae_controller.change.syntax import parse_python, tree_of
 from lae_controller.errors import DiffError
 from lae_controller.replies.fences import Fence, fences
 from lae_controller.replies.imports import with_imports
@@ -135,13 +135,8 @@ def _inside(path: str, text: str) -> Iterator[str]:
 
 def _names(path: str, text: str) -> set[str] | None:
     """Return the names that Python code defines, methods with their class; None if it is none."""
-    if not is_python(path):
-        return None
-    try:
-        tree = parse_python(text)
-    except SyntaxError:
-        return None
-    return set(_defined(tree.body, ""))
+    tree = tree_of(path, text)
+    return None if tree is None else set(_defined(tree.body, ""))
 
 
 def _defined(body: list[ast.stmt], prefix: str) -> Iterator[str]:

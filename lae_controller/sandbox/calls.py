@@ -9,8 +9,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator
 
-from lae_controller.change.source import is_python
-from lae_controller.change.syntax import parse_python
+from lae_controller.change.syntax import tree_of
 from lae_controller.program import Files
 from lae_controller.sandbox.record import Record
 
@@ -42,11 +41,7 @@ def never_entered(files: Files, calls: Iterable[str]) -> tuple[str, ...]:
 
 def functions(path: str, text: str) -> Iterator[tuple[str, _Definition]]:
     """Yield the dotted name and the node of every function that a Python file defines."""
-    try:
-        tree = parse_python(text) if is_python(path) else ast.Module([], [])
-    except (SyntaxError, ValueError):
-        return
-    yield from _inside(tree, "")
+    yield from _inside(tree_of(path, text) or ast.Module([], []), "")
 
 
 def _inside(node: ast.AST, prefix: str) -> Iterator[tuple[str, _Definition]]:
