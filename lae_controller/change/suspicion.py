@@ -95,19 +95,7 @@ def _parsed(path: str, text: str) -> tuple[ast.AST, ...] | None:
 def _simple_statements(nodes: Iterable[ast.AST]) -> Iterator[ast.stmt]:
     """Yield statements that hold no other statements, in order."""
     for node in nodes:
-        if isinstance(node, ast.stmt) and not isinstance(
-            node,
-            ast.FunctionDef
-            | ast.AsyncFunctionDef
-            | ast.ClassDef
-            | ast.If
-            | ast.For
-            | ast.While
-            | ast.With
-            | ast.Try
-            | ast.AsyncFor
-            | ast.AsyncWith,
-        ):
+        if isinstance(node, ast.stmt) and not {"body", "cases"} & set(node._fields):
             yield node
 
 

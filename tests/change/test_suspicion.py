@@ -125,3 +125,16 @@ def test_other_files_are_read_line_by_line() -> None:
     found = suspicious_change({}, {"a.sh": "echo val_loss: 0.1\n"}, "val_loss", None, DATA)
     assert found is not None
     assert suspicious_change({}, {"a.yaml": "lr: 0.1\n"}, "val_loss", None, DATA) is None
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "held"), [("RATE = 0.1", "RATE = 0.3", False), (", RATE)", ", 0.001)", True)]
+)
+def test_within_a_match_only_what_writes_the_metric_is_held_back(
+    old: str, new: str, held: bool
+) -> None:
+    text = "match mode:\n case 1:\n  RATE = 0.1\n case _:\n  print('val_loss', RATE)\n"
+    after = text.replace(old, new)
+    found = suspicious_change({"m.py": text}, {"m.py": after}, "val_loss", None, ())
+    assert after != text
+    assert (found is not None) is held
