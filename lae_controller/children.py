@@ -340,7 +340,7 @@ class Children:
 def _is_data(entry: Entry) -> bool:
     """Say whether an entry of the snapshot is data that a program could read."""
     if entry.kind == "link":
-        return not (Path(entry.target) / "pyvenv.cfg").exists()
+        return not entry.is_environment
     return Path(entry.path).suffix in _DATA_SUFFIXES
 
 

@@ -102,10 +102,8 @@ class CommandEvaluator:
 
 def _broken_rule(done: Finished, stage: Stage, artifacts: Artifacts) -> Failure | None:
     """Return which rule a run broke that ended well and gave a metric."""
-    if done.changed:
-        return Reason.HARNESS_CHANGED, done.changed
-    if not done.proof.ok:
-        return Reason.SHADOWED, done.proof.sentence
+    if done.breach is not None:
+        return done.breach
     last = max_step(artifacts.curve)
     if stage.max_step is not None and last is not None and last > stage.max_step:
         return Reason.BUDGET, (

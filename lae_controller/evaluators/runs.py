@@ -109,6 +109,13 @@ class Finished:
         """Processor seconds per second of wall-clock."""
         return self.ended.cpu_seconds / max(self.ended.seconds, 1e-6)
 
+    @property
+    def breach(self) -> Failure | None:
+        """Why it is not believed however well it ended; None if nothing speaks against it."""
+        if self.changed:
+            return Reason.HARNESS_CHANGED, self.changed
+        return None if self.proof.ok else (Reason.SHADOWED, self.proof.sentence)
+
 
 class Bench:
     """Runs orders. Safe to use from several threads, each with places of its own."""

@@ -111,10 +111,8 @@ def _tampered(done: Finished) -> Failure | None:
 
 
 def _broken_rule(done: Finished, entry: str | None) -> Failure | None:
-    if done.changed:
-        return Reason.HARNESS_CHANGED, done.changed
-    if not done.proof.ok:
-        return Reason.SHADOWED, done.proof.sentence
+    if done.breach is not None:
+        return done.breach
     if entry is not None and entry in done.proof.unseen:
         return Reason.SHADOWED, f"{entry}: the candidate was never imported; expected it to be"
     return None

@@ -60,9 +60,7 @@ class ScriptEvaluator:
             )
         self._whole = isolation
         alone = {self._script, *isolation.editable}
-        entries = tuple(
-            e for e in isolation.entries if e.path in alone or _is_environment(e.target)
-        )
+        entries = tuple(e for e in isolation.entries if e.path in alone or e.is_environment)
         narrow = replace(isolation, entries=entries, withheld=(*isolation.withheld, settings.root))
         self._bench = bench.within(narrow)
         self._shards = Shards(settings.scoring.shards)
@@ -110,10 +108,6 @@ class ScriptEvaluator:
         for path in (self._script, *own):
             make_folder((work / path).parent)
             copy_file(program / path, work / path)
-
-
-def _is_environment(target: str) -> bool:
-    return bool(target) and (Path(target) / "pyvenv.cfg").exists()
 
 
 def leave_guarded_job(place: Path, job: Mapping[str, object]) -> None:

@@ -30,7 +30,7 @@ from lae_controller.config import Settings
 from lae_controller.errors import PrerequisiteError
 from lae_controller.evaluators.baseline import BASELINE_ID
 from lae_controller.executors.archive import Archive, unpack_once
-from lae_controller.executors.ray_recipe import Recipe, is_environment
+from lae_controller.executors.ray_recipe import Recipe
 from lae_controller.files import make_folder, remove_tree, write_atomic
 from lae_controller.sandbox.programs import build
 from lae_controller.sandbox.snapshot import Snapshot
@@ -246,7 +246,7 @@ def here_of(recipe: Recipe, mirror: Path, targets: Mapping[str, Path]) -> Recipe
             entries.append(entry)
         elif entry.path in targets:
             entries.append(replace(entry, target=str(targets[entry.path])))
-        elif is_environment(entry):
+        elif entry.is_environment:
             entries.append(entry)
     snapshot = Snapshot(tuple(entries), recipe.snapshot.notes)
     return replace(recipe, settings=settings, snapshot=snapshot)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from lae_controller.config import Settings
 from lae_controller.evaluators import Evaluator
-from lae_controller.sandbox.snapshot import Entry, Snapshot
+from lae_controller.sandbox.snapshot import Snapshot
 
 PACKAGE = Path(__file__).resolve().parent.parent
 
@@ -64,17 +64,12 @@ class Recipe:
     silence: float
 
 
-def is_environment(entry: Entry) -> bool:
-    """Say whether a linked entry is a Python environment, which belongs to one machine."""
-    return entry.kind == "link" and (Path(entry.target) / "pyvenv.cfg").exists()
-
-
 def data_of(snapshot: Snapshot) -> tuple[Data, ...]:
     """Return the linked data of a snapshot, Python environments left out."""
     return tuple(
         Data(entry.path, entry.target, signature(Path(entry.target)))
         for entry in snapshot.entries
-        if entry.kind == "link" and not is_environment(entry)
+        if entry.kind == "link" and not entry.is_environment
     )
 
 

@@ -141,7 +141,7 @@ class Isolation:
         if self.tier is Tier.BWRAP:
             return stamps
         for entry in self.entries:
-            if entry.kind == "link" and not (Path(entry.target) / "pyvenv.cfg").exists():
+            if entry.kind == "link" and not entry.is_environment:
                 _stamp(Path(entry.target), stamps)
         return stamps
 

@@ -55,6 +55,11 @@ class Entry:
     size: int = 0
     sha256: str = ""
 
+    @property
+    def is_environment(self) -> bool:
+        """Whether it leads to a Python environment, which belongs to one machine and is no data."""
+        return self.kind == "link" and _is_environment(Path(self.target))
+
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
@@ -159,7 +164,7 @@ class _Walk:
                 self.notes.append(f"{name}: not a plain file; left out")
 
     def _subfolder(self, path: Path, name: str) -> Iterator[Entry]:
-        if (path / "pyvenv.cfg").exists():
+        if _is_environment(path):
             yield Entry(name, "link", str(path))
         elif _is_crowd(path):
             self.notes.append(f"{name}/: more than {CROWD} files and no code; linked as data")
@@ -217,3 +222,7 @@ def take(root: Path, snapshot: Snapshot, base: Path) -> None:
             copy_file((root / entry.path).resolve(), target)
     remove_tree(base)
     aside.rename(base)
+
+
+def _is_environment(folder: Path) -> bool:
+    return (folder / "pyvenv.cfg").exists()
