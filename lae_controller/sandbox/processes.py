@@ -94,7 +94,7 @@ def _resident(pid: int) -> int:
         return 0  # it has just ended
 
 
-def killed(group: str) -> bool:
+def oom_killed(group: str) -> bool:
     """Say whether the kernel ended something in a cgroup for want of memory."""
     for name in ("memory.oom_control", "memory.events"):  # version 1, version 2
         try:
@@ -105,7 +105,7 @@ def killed(group: str) -> bool:
     return False
 
 
-def remove(group: str) -> None:
+def remove_group(group: str) -> None:
     """Remove a cgroup, if it is no longer in use."""
     try:
         os.rmdir(group)

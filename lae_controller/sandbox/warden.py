@@ -35,29 +35,14 @@ if TYPE_CHECKING:
     import signal
     from typing import Any
 
-    from lae_controller.sandbox.processes import (
-        killed,
-        memory_of,
-        oom_kills,
-        remove,
-        seen_descendants,
-        signal_all,
-        size_of,
-    )
+    from lae_controller.sandbox import processes
 
     Spec = dict[str, Any]
 else:
     import _signal as signal
 
-    from processes import (
-        killed,
-        memory_of,
-        oom_kills,
-        remove,
-        seen_descendants,
-        signal_all,
-        size_of,
-    )
+    import processes
+
 _POLL_S = 1.0
 _MEMORY_POLL_S = 0.2
 _DISK_POLL_S = 2.0
@@ -70,7 +55,7 @@ def watch(spec: "Spec") -> None:
     _become_reaper()
     wake = _wake_on_child()
     started = time.monotonic()
-    killed_before = oom_kills()
+    killed_before = processes.oom_kills()
     reading, writing = os.pipe()
     pid = _spawn(spec, reading, writing)
     os.close(writing)
@@ -80,8 +65,8 @@ def watch(spec: "Spec") -> None:
     seconds = time.monotonic() - started
     _sweep(run)
     if spec["group"]:
-        why = "memory" if why == "exit" and killed(spec["group"]) else why
-        remove(spec["group"])
+        why = "memory" if why == "exit" and processes.oom_killed(spec["group"]) else why
+        processes.remove_group(spec["group"])
     run.drain()
     log.close()
     outcome: dict[str, str | int | float | None] = {
@@ -92,7 +77,7 @@ def watch(spec: "Spec") -> None:
         "termed": run.termed,
         "cpu_seconds": sum(resource.getrusage(resource.RUSAGE_CHILDREN)[:2]),
         "peak_memory": run.peak_memory,
-        "oom_kills": oom_kills() - killed_before,
+        "oom_kills": processes.oom_kills() - killed_before,
     }
     _write_durably(spec["exit_file"], _json(outcome).encode())
 
@@ -224,7 +209,7 @@ class _Watch:
                     return "timeout"
                 self.termed = True
                 deadline = now + self.spec["grace"]
-                signal_all(signal.SIGTERM, but=b"bwrap")
+                processes.signal_all(signal.SIGTERM, but=b"bwrap")
             if self._wait(deadline, now):
                 # The command may have ended in the same moment: then its outcome counts.
                 return "exit" if self.reap() and not self.termed else "lifeline"
@@ -248,15 +233,15 @@ class _Watch:
         """Return which limit the command has passed, memory or disk; empty if none."""
         if now >= self.next_memory:
             self.next_memory = now + (_MEMORY_POLL_S if self.spec["memory"] else _DISK_POLL_S)
-            held = memory_of(seen_descendants())
+            held = processes.memory_of(processes.seen_descendants())
             self.peak_memory = max(self.peak_memory, held)
             if self.spec["memory"] and held > self.spec["memory"]:
                 return "memory"
-            if self.spec["group"] and killed(self.spec["group"]):
+            if self.spec["group"] and processes.oom_killed(self.spec["group"]):
                 return "memory"  # the kernel ended one process; the others would wait for it
         if self.spec["disk"] and now >= self.next_disk:
             self.next_disk = now + _DISK_POLL_S
-            if sum(map(size_of, self.spec["folders"])) > self.spec["disk"]:
+            if sum(map(processes.size_of, self.spec["folders"])) > self.spec["disk"]:
                 return "disk"
         return ""
 
@@ -298,8 +283,9 @@ def _sweep(watch: _Watch) -> None:
     until = time.monotonic() + _GIVE_UP_S
     watch.reap()
     while not watch.childless and time.monotonic() < until:
-        signal_all(signal.SIGSTOP)  # a stopped process cannot fork away from the next signal
-        signal_all(signal.SIGKILL)
+        # A stopped process cannot fork away from the next signal.
+        processes.signal_all(signal.SIGSTOP)
+        processes.signal_all(signal.SIGKILL)
         watch.reap()
         if not watch.childless:
             time.sleep(0.002)
