@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 
+from lae_controller.change.patch import unified
 from lae_controller.children import Children
 from lae_controller.config import Settings
 from lae_controller.evaluators.baseline import Prepared
 from lae_controller.executors import Executor
 from lae_controller.ledger import Ledger
 from lae_controller.remarks import Say
+from lae_controller.sandbox.programs import added_paths
 from lae_controller.state import RunState
 
 
@@ -23,6 +26,16 @@ class Core:
     state: RunState
     ledger: Ledger
     children: Children
+
+    def diff(self, old: Path, new: Path, prefix: str = "") -> bytes:
+        """Return the unified diff between two program directories, files that were added too.
+
+        Args:
+            prefix: put before every path.
+        """
+        snapshot = self.prepared.snapshot
+        added = (*added_paths(old, snapshot), *added_paths(new, snapshot))
+        return unified(old, new, {*self.prepared.baseline.editable, *added}, prefix)
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,13 +9,11 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from lae_controller import __version__, results
-from lae_controller.change.patch import unified
 from lae_controller.config import Settings
 from lae_controller.files import make_folder, read_json, write_json
 from lae_controller.mutators.environment import Redactor
 from lae_controller.parts import Core
 from lae_controller.program import Status
-from lae_controller.sandbox.programs import added_paths
 from lae_controller.trackers.entry import Entry, Run
 from lae_controller.trackers.story import Chapter
 
@@ -146,7 +144,4 @@ def _diff(core: Core, chapter: Chapter) -> str:
     if not mine.is_dir() or not other.is_dir():
         proposed = results.path_of(lae, record.child_id).with_suffix(".diff")
         return proposed.read_text("utf-8", "replace")[:MOST_DIFF] if proposed.is_file() else ""
-    snapshot = core.prepared.snapshot
-    paths = {*core.prepared.baseline.editable, *added_paths(mine, snapshot)}
-    paths |= set(added_paths(other, snapshot))
-    return unified(other, mine, paths).decode("utf-8", "replace")[:MOST_DIFF]
+    return core.diff(other, mine).decode("utf-8", "replace")[:MOST_DIFF]

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import difflib
+from pathlib import Path
 from typing import Any
 
 from lae_controller import results
-from lae_controller.change.patch import repository_prefix, unified
+from lae_controller.change.patch import repository_prefix
 from lae_controller.config import Settings
 from lae_controller.errors import ConfigError
 from lae_controller.files import read_json
 from lae_controller.ledger import HistoryRow
 from lae_controller.lock import holder, is_held
 from lae_controller.parts import Core
-from lae_controller.sandbox.programs import added_paths
 from lae_controller.views.summary import summarise
 from lae_controller.views.text import short
 
@@ -147,27 +147,21 @@ def diff(view: Core, child_id: str, against: str) -> bytes:
     old = view.settings.lae_dir / "base"
     if against == "parent" and row.parent_id is not None:
         old = _directory(view, row.parent_id)
-    editable = view.prepared.baseline.editable
-    snapshot = view.prepared.snapshot
-    paths = {*editable, *added_paths(directory, snapshot)}
-    if old != view.settings.lae_dir / "base":
-        paths |= set(added_paths(old, snapshot))
-    return unified(old, directory, paths)
+    return view.diff(old, directory)
 
 
 def export(view: Core, child_id: str) -> bytes:
     """Return the patch that turns the user's own tree into this child's program."""
     _row(view, child_id)
     directory = _directory(view, child_id)
-    paths = {*view.prepared.baseline.editable, *added_paths(directory, view.prepared.snapshot)}
     prefix = repository_prefix(view.settings.root)
-    patch = unified(view.settings.lae_dir / "base", directory, paths, prefix)
+    patch = view.diff(view.settings.lae_dir / "base", directory, prefix)
     if not patch:
         raise ConfigError(f"{child_id} is the baseline's own code; there is nothing to export")
     return patch
 
 
-def _directory(view: Core, child_id: str) -> Any:
+def _directory(view: Core, child_id: str) -> Path:
     directory = view.children.directory(child_id)
     if not directory.is_dir():
         raise ConfigError(f"{directory}: the program's directory is gone; expected it there")

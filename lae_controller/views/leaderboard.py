@@ -6,6 +6,7 @@ import statistics
 
 from lae_controller.config import Settings
 from lae_controller.evaluators.baseline import Baseline
+from lae_controller.ledger import cell_text
 from lae_controller.noise import Claim
 from lae_controller.program import Cell
 from lae_controller.views.held_out import held_out
@@ -175,7 +176,7 @@ def _row(rank: int, placed: Placed, summary: Summary) -> list[str]:
         _spread(summary.runs.get(elite.child_id, ())),
         elite.child_id,
         str(placed.island),
-        _cell(placed.cell),
+        cell_text(placed.cell),
         where_text(elite),
         change,
     ]
@@ -183,10 +184,6 @@ def _row(rank: int, placed: Placed, summary: Summary) -> list[str]:
 
 def _spread(runs: tuple[float, ...]) -> str:
     return short(statistics.stdev(runs)) if len(runs) > 1 else "-"
-
-
-def _cell(cell: Cell | None) -> str:
-    return "-" if cell is None else f"({cell[0]},{cell[1]})"
 
 
 def _island_lines(summary: Summary) -> list[str]:
@@ -203,7 +200,7 @@ def _runners_up(summary: Summary) -> list[str]:
     if not summary.runners_up:
         return ["None yet."]
     return [
-        f"- {placed.elite.child_id}: {short(placed.elite.metric)} in {_cell(placed.cell)}, "
+        f"- {placed.elite.child_id}: {short(placed.elite.metric)} in {cell_text(placed.cell)}, "
         f"{where_text(placed.elite)}: {placed.summary}"
         for placed in summary.runners_up
     ]

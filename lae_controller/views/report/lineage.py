@@ -7,11 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from lae_controller.change.patch import unified
 from lae_controller.parts import Core
 from lae_controller.program import Direction, is_baseline
 from lae_controller.results import path_of
-from lae_controller.sandbox.programs import added_paths
 from lae_controller.views.report.history import Child
 
 MOST_LINES = 300
@@ -110,10 +108,7 @@ def diff_of(core: Core, child_id: str, against: str) -> Diff:
     mine, other = _directory(core, child_id), _directory(core, against)
     if mine is None or other is None:
         return _proposed(path_of(core.settings.lae_dir, child_id).with_suffix(".diff"))
-    snapshot = core.prepared.snapshot
-    added = (*added_paths(mine, snapshot), *added_paths(other, snapshot))
-    paths = {*core.prepared.baseline.editable, *added}
-    text = unified(other, mine, paths).decode("utf-8", "replace")
+    text = core.diff(other, mine).decode("utf-8", "replace")
     return diff_lines(text) if text else Diff(note="The texts are the same.")
 
 
