@@ -18,10 +18,10 @@ _PLAIN = frozenset({str, int, float, bool, type(None)})
 
 def encode(value: Any) -> Any:
     """Return plain data: dataclasses become objects, enums their values, tuples lists."""
-    kind = type(value)
+    kind: Any = type(value)
     if kind in _PLAIN:
         return value
-    names: tuple[str, ...] | None = _field_names(kind)  # type: ignore[arg-type]  # classes are hashable
+    names = _field_names(kind)
     if names is not None:
         return {name: encode(getattr(value, name)) for name in names}
     if isinstance(value, Enum):
@@ -50,8 +50,8 @@ def decode(kind: type[T], data: Any) -> T:
     Raises:
         ValueError, TypeError, KeyError, AttributeError: if the data does not fit.
     """
-    reader: _Decoder = _decoder(kind)  # type: ignore[arg-type]  # classes are hashable
-    value: T = reader(data)
+    read: Any = kind
+    value: T = _decoder(read)(data)
     return value
 
 

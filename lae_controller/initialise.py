@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -10,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from lae_controller.bindings import Proposal, ask_missing, click_ask, infer, known_keys
-from lae_controller.bindings.proposal import read_value, with_settings
+from lae_controller.bindings.proposal import kinds_of, read_value, with_settings
 from lae_controller.config import FILE_NAME, Settings, parse, read_text
 from lae_controller.errors import ConfigError
 from lae_controller.files import write_atomic
@@ -82,13 +81,7 @@ def _existing(path: Path, given: Mapping[str, str]) -> Draft:
     text = read_text(path)
     known = known_keys(load_schema("run"))
     for key, value in given.items():
-        kinds = known.get(key) or known.get(f"{key.rpartition('.')[0]}.*")
-        if kinds is None:
-            near = difflib.get_close_matches(key, known, n=1, cutoff=0.0)[0]
-            raise ConfigError(
-                f"--set {key}: not a key of {FILE_NAME}; the nearest known key is {near}"
-            )
-        text = _with(text, key, _spelled(read_value(key, value, kinds)))
+        text = _with(text, key, _spelled(read_value(key, value, kinds_of(key, known))))
     parse(text, path)
     return Draft(path, text, load_yaml(text, path.name), (), there=True)
 

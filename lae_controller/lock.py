@@ -7,7 +7,6 @@ import os
 import socket
 import time
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 from filelock import FileLock, Timeout
@@ -70,12 +69,7 @@ class ControllerLock:
             else:
                 return
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         """Let go; the lock file itself stays."""
         self._lock.release()
 

@@ -13,6 +13,7 @@ import sys
 import traceback
 from pathlib import Path
 from types import TracebackType
+from typing import TypeVar
 
 from lae_controller.codec import decode, encode
 from lae_controller.config import MutatorSettings
@@ -23,6 +24,8 @@ from lae_controller.mutators.deadline import OutOfTime, time_limit, usable
 from lae_controller.mutators.environment import Redactor
 from lae_controller.program import Reason, rng_for
 from lae_controller.task import Mutation, MutatorFailure, Task
+
+T = TypeVar("T")
 
 _MUTATION, _FAILURE = "mutation.json", "failure.json"
 
@@ -72,20 +75,16 @@ def _hide_in_tracebacks(redactor: Redactor) -> None:
 
 def read_outcome(folder: Path) -> Mutation | MutatorFailure | None:
     """Return how a Mutator process ended; None if it left nothing whole."""
-    mutation = read_mutation(folder)
-    if mutation is not None:
-        return mutation
-    try:
-        value = json.loads((folder / _FAILURE).read_text(encoding="utf-8"))
-        return decode(MutatorFailure, value)
-    except (OSError, ValueError, TypeError, KeyError):
-        return None
+    return read_mutation(folder) or _read(folder / _FAILURE, MutatorFailure)
 
 
 def read_mutation(folder: Path) -> Mutation | None:
     """Return what a Mutator process proposed; None if it left nothing whole."""
+    return _read(folder / _MUTATION, Mutation)
+
+
+def _read(path: Path, kind: type[T]) -> T | None:
     try:
-        value = json.loads((folder / _MUTATION).read_text(encoding="utf-8"))
-        return decode(Mutation, value)
+        return decode(kind, json.loads(path.read_text(encoding="utf-8")))
     except (OSError, ValueError, TypeError, KeyError):
         return None

@@ -7,7 +7,7 @@ import json
 import math
 import re
 import textwrap
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -229,10 +229,7 @@ def with_settings(
         ConfigError: for an unknown key, or a value that is not of a type the key may have.
     """
     for key, text in settings.items():
-        kinds = known.get(key) or known.get(f"{key.rpartition('.')[0]}.*")
-        if kinds is None:
-            raise ConfigError(_unknown(key, known))
-        value = read_value(key, text, kinds)
+        value = read_value(key, text, kinds_of(key, known))
         proposal = proposal.with_suggestion(Suggestion(key, value, "given by you", certain=True))
     if proposal.required == REQUIRED:
         return proposal
@@ -246,10 +243,21 @@ def with_settings(
     )
 
 
-def _unknown(key: str, known: Iterable[str]) -> str:
-    near = difflib.get_close_matches(key, list(known), n=1, cutoff=0.0)
-    hint = f"; the nearest known key is {near[0]}" if near else ""
-    return f"--set {key}: not a key of loop.run.yaml{hint}"
+def kinds_of(key: str, known: Mapping[str, tuple[str, ...]]) -> tuple[str, ...]:
+    """Return the schema types that the value of a key may have.
+
+    Args:
+        known: see `known_keys`.
+
+    Raises:
+        ConfigError: if there is no such key.
+    """
+    kinds = known.get(key) or known.get(f"{key.rpartition('.')[0]}.*")
+    if kinds is None:
+        near = difflib.get_close_matches(key, known, n=1, cutoff=0.0)
+        hint = f"; the nearest known key is {near[0]}" if near else ""
+        raise ConfigError(f"--set {key}: not a key of loop.run.yaml{hint}")
+    return kinds
 
 
 _READ: dict[str, tuple[type, ...]] = {

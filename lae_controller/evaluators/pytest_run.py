@@ -6,6 +6,7 @@ import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from lae_controller.errors import ChildError
 from lae_controller.evaluators.junit import Outcomes
@@ -75,7 +76,7 @@ def leave(canaries: Canaries, work: Path) -> None:
     (work / canaries.name).write_text(canaries.text(), encoding="utf-8")
 
 
-def read_outcomes(answer: object) -> tuple[Outcomes, str]:
+def read_outcomes(answer: Any) -> tuple[Outcomes, str]:
     """Return how each case ended, and what could not be collected.
 
     Args:
@@ -85,7 +86,7 @@ def read_outcomes(answer: object) -> tuple[Outcomes, str]:
         ChildError: NO_METRIC if it is something else.
     """
     try:
-        cases, broken = dict(answer)["cases"], dict(answer)["broken"]  # type: ignore[call-overload]
+        cases, broken = answer["cases"], answer["broken"]
         outcomes = {str(name): (str(how), str(text)) for name, (how, text) in cases.items()}
         return outcomes, "\n".join(map(str, broken))
     except (TypeError, ValueError, KeyError, AttributeError):

@@ -10,7 +10,6 @@ import time
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
 
 from lae_controller.config import Settings
 from lae_controller.errors import LaeError
@@ -132,12 +131,7 @@ class Mirrors(AbstractContextManager["Mirrors"]):
             mirror.tell_end()
             self._warn(mirror.name, f"failed: {mirror.said()}")
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         """Let them catch up, for a while."""
         self.tick()
         late = finish(self._running, PATIENCE_S if kind is None else _HURRIED_S)

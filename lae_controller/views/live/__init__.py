@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from contextlib import AbstractContextManager
-from types import TracebackType
 from typing import Protocol
 
 from lae_controller.parts import Core, UnderWay
@@ -37,12 +36,7 @@ class PlainLines(Screen):
     def __init__(self, say: Say) -> None:
         self._say = say
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         """Leave things as they are."""
 
     def say(self, text: str) -> None:

@@ -7,7 +7,6 @@ import threading
 import time
 from dataclasses import replace
 from pathlib import Path
-from types import TracebackType
 
 from rich.console import Console, RenderableType
 from rich.live import Live
@@ -57,12 +56,7 @@ class LiveTerminal(Screen):
         self._live.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         """Clear the picture; the remarks stay, and the cursor is back."""
         self._live.stop()
 
