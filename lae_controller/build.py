@@ -48,14 +48,12 @@ class Machine:
     Attributes:
         concurrency: evaluations at a time.
         reason: why that many.
-        threads: environment that shares the cores among them.
         slots: one for each evaluation at a time.
         hardware: what the probe found on this machine.
     """
 
     concurrency: int
     reason: str
-    threads: Mapping[str, str]
     slots: tuple[Slot, ...]
     hardware: Hardware
 
@@ -76,7 +74,7 @@ def machine(settings: Settings) -> Machine:
         reason = f"{reason}; {offer.reason}" if offer.reason else reason
     if settings.total_budget.runs is not None:
         _refuse_flat_tree(settings, settings.total_budget.runs, concurrency)
-    return Machine(concurrency, reason, offer.threads, offer.slots, hardware)
+    return Machine(concurrency, reason, offer.slots, hardware)
 
 
 def _refuse_flat_tree(settings: Settings, expansions: int, workers: int) -> None:

@@ -228,12 +228,12 @@ class RunState:
     @property
     def noise(self) -> Noise:
         """How much runs of one program differ, pooled over all that were run more than once."""
-        known = pooled(
+        groups = (
             repeats
             for child, repeats in self.repeats.items()
             if not is_baseline(child) or parse_child_id(child)[1] == 0
         )
-        return replace(known, varies=self.varies)
+        return pooled(groups, varies=self.varies)
 
     def claimed(self, child: str, sign: float) -> Claim | None:
         """Return what fresh seeds say of a program; None if it was not run on any.

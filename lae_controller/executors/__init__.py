@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Protocol
@@ -80,13 +79,11 @@ class Offer:
     Attributes:
         concurrency: evaluations at a time.
         reason: why that many; empty if only because the file says so.
-        threads: environment that bounds the threads of each.
         slots: one for each at a time on this machine; elsewhere one that stands for them all.
     """
 
     concurrency: int
     reason: str
-    threads: Mapping[str, str]
     slots: tuple[Slot, ...]
 
 

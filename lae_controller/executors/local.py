@@ -109,19 +109,22 @@ class LocalSite:
         derived = derive_concurrency(hardware)
         wanted = self._settings.concurrency
         concurrency = derived.value if wanted is None else wanted
-        threads = thread_variables(hardware.cores // concurrency)
         slots = slots_for(hardware, concurrency)
-        return Offer(concurrency, derived.reason if wanted is None else "", threads, slots)
+        return Offer(concurrency, derived.reason if wanted is None else "", slots)
+
+    @cached_property
+    def _hardware(self) -> Hardware:
+        return probe()
 
     @cached_property
     def _offer(self) -> Offer:
-        return self.offer(probe())
+        return self.offer(self._hardware)
 
     def evaluator(
         self, lifelines: Lifelines, snapshot: Snapshot, editable: tuple[str, ...]
     ) -> Evaluator:
         """Return what measures programs in this process's own children."""
-        threads = self._offer.threads
+        threads = thread_variables(self._hardware.cores // self._offer.concurrency)
         return self._evaluators(self._settings, lifelines, threads, snapshot, editable)
 
     def executor(

@@ -21,7 +21,7 @@ from lae_controller.executors.ray_packing import Packing
 from lae_controller.executors.ray_recipe import Evaluators
 from lae_controller.files import read_json, write_json
 from lae_controller.machine.hardware import Hardware
-from lae_controller.machine.slots import Slot, thread_variables
+from lae_controller.machine.slots import Slot
 from lae_controller.sandbox.launch import Lifelines
 from lae_controller.sandbox.snapshot import Snapshot
 
@@ -60,11 +60,10 @@ class RaySite:
             )
         workers = sum(self._share.times_in(node) > 0 for node in there)
         plural = "node" if workers == 1 else "nodes"
-        threads = thread_variables(int(self._share.cpus))
         reason = f"{workers} {plural} of the cluster, {self._share} a child"
         if holds < (self._settings.concurrency or 0):
             reason += f", room for {holds} now; the others wait for it to grow"
-        return Offer(max(1, holds), reason, threads, (Slot("cluster"),))
+        return Offer(max(1, holds), reason, (Slot("cluster"),))
 
     def _capacity(self) -> int:
         """Return how many children may be under way at a time."""

@@ -3,7 +3,6 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +14,7 @@ from lae_controller import build
 from lae_controller.config import FurtherMetric, Settings, load
 from lae_controller.errors import ConfigError
 from lae_controller.evaluators import Stage
-from lae_controller.evaluators.cascade import Plan, evaluate
-from lae_controller.executors.local import LocalExecutor
+from lae_controller.evaluators.cascade import Plan
 from lae_controller.program import Artifacts, Direction, Evaluation, Reason, Status
 from lae_controller.sandbox.launch import Lifelines
 from lae_controller.service.backoff import Backoff
@@ -55,11 +53,8 @@ def bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
     config.write_text(config.read_text().replace("baseline_runs: 2", "baseline_runs: 1"))
     settings, lifelines = load(project), Lifelines()
     prepared = build.prepared_run(settings, lifelines, lambda _: None)
-    place = build.machine(settings)
-    evaluator = build.evaluator_for(
-        settings, lifelines, place.threads, prepared.snapshot, prepared.baseline.editable
-    )
-    executor = LocalExecutor(partial(evaluate, evaluator=evaluator), place.slots, lifelines)
+    site = build.site_for(settings)
+    executor = site.executor(lifelines, prepared.snapshot, prepared.baseline.editable)
     yield Bench(settings, prepared, executor, poll=0.05)
     executor.close()
 
