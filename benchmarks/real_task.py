@@ -45,8 +45,10 @@ from lae_controller import config, session  # noqa: E402
 from lae_controller.config import Settings, TotalBudget  # noqa: E402
 from lae_controller.evaluators.baseline import BASELINE_ID  # noqa: E402
 from lae_controller.evolution import EvolutionSettings, SelectionSettings  # noqa: E402
+from lae_controller.ledger import HistoryRow, Ledger  # noqa: E402
 from lae_controller.outputs.metric import find_metric  # noqa: E402
-from lae_controller.program import Direction  # noqa: E402
+from lae_controller.program import Status  # noqa: E402
+from lae_controller.remarks import silent  # noqa: E402
 
 BINS = 10
 FRESH_SEEDS = range(9000, 9010)
@@ -96,34 +98,29 @@ def run(project: Path, rule: dict[str, Any], seed: int, total: int, slots: int) 
             total_budget=TotalBudget(total, None),
             concurrency=slots,
         )
-        session.run_search(settings, lambda _: None)
+        session.run_search(settings, silent)
         return judged(settings)
 
 
 def judged(settings: Settings) -> Ran:
     """Read what a run left, and train its winner anew."""
-    sign = 1.0 if settings.direction is Direction.MAXIMIZE else -1.0
-    rows = (settings.lae_dir / "archive.tsv").read_text("utf-8").splitlines()
-    names = rows[0].split("\t")
-    elites = [dict(zip(names, row.split("\t"), strict=True)) for row in rows[1:]]
-    best = max(elites, key=lambda elite: sign * float(elite["metric"]))
-    again = [retrained(settings, best["child_id"], seed) for seed in FRESH_SEEDS]
-    made = tuple(_made(settings, sign))
-    return Ran(float(best["metric"]), statistics.mean(again), made)
+    ledger = Ledger(settings.lae_dir, silent)
+    elites = ledger.read_archive(mend=False) or []
+    best = max(elites, key=lambda elite: settings.direction.fitness(elite.metric))
+    again = [retrained(settings, best.child_id, seed) for seed in FRESH_SEEDS]
+    made = tuple(_made(settings, ledger.read_history(mend=False) or []))
+    return Ran(best.metric, statistics.mean(again), made)
 
 
-def _made(settings: Settings, sign: float) -> Iterator[Made]:
+def _made(settings: Settings, history: list[HistoryRow]) -> Iterator[Made]:
     """Yield every program that ran to the end."""
     start = text_of(settings, BASELINE_ID)
-    history = (settings.lae_dir / "history.tsv").read_text("utf-8").splitlines()
-    names = history[0].split("\t")
-    for line in history[1:]:
-        row = dict(zip(names, line.split("\t"), strict=True))
-        if row["status"] != "evaluated":
+    for row in history:
+        if row.full_metric is None or row.status != Status.EVALUATED.value:
             continue
-        text = text_of(settings, row["child_id"])
+        text = text_of(settings, row.child_id)
         distance = Levenshtein.normalized_distance(start, text)
-        yield Made(sign * float(row["full_metric"]), text.count("\n"), distance)
+        yield Made(settings.direction.fitness(row.full_metric), text.count("\n"), distance)
 
 
 def text_of(settings: Settings, child: str) -> str:
