@@ -138,7 +138,7 @@ def run_experiment(
 ) -> None:
     """Evaluate the programs of an experiment with the training project at PATH."""
     from lae_controller import config
-    from lae_controller.service.bench import work_on
+    from lae_controller.service.evaluator import work_on
 
     client = _client(server, token_file)
     taken = work_on(client, _resolved(client, nick, parent), config.load(path), say, limit)

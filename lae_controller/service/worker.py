@@ -40,7 +40,7 @@ _PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]{0,63}")
 
 
 @dataclass(frozen=True, slots=True)
-class Bench:
+class Equipment:
     """What this machine evaluates with.
 
     Attributes:
@@ -91,19 +91,19 @@ class Worker:
     """
 
     def __init__(
-        self, client: ApiClient, experiment: str, bench: Bench, say: Say, rng: random.Random
+        self, client: ApiClient, experiment: str, equipment: Equipment, say: Say, rng: random.Random
     ) -> None:
-        settings = bench.settings
+        settings = equipment.settings
         self._client = client
         self._experiment = experiment
         self._settings = settings
-        self._prepared = bench.prepared
-        self._executor = bench.executor
-        self._poll = bench.poll
+        self._prepared = equipment.prepared
+        self._executor = equipment.executor
+        self._poll = equipment.poll
         self._say = say
         self._rng = rng
-        plan = bench.prepared.baseline.plan(settings)
-        self._plan = bounded(plan, bench.limit, settings.stop_grace)
+        plan = equipment.prepared.baseline.plan(settings)
+        self._plan = bounded(plan, equipment.limit, settings.stop_grace)
         self._folder = settings.lae_dir / "cloud"
         self._held: dict[str, Held] = {}
         self._smoke: dict[str, float] = {}

@@ -20,7 +20,7 @@ from lae_controller.sandbox.launch import Lifelines
 from lae_controller.service.backoff import Backoff
 from lae_controller.service.client import ApiClient, RemoteError
 from lae_controller.service.verbs import scores
-from lae_controller.service.worker import Bench, Worker, bounded, report
+from lae_controller.service.worker import Equipment, Worker, bounded, report
 
 pytest.importorskip("starlette")
 
@@ -45,7 +45,7 @@ class AppClient(ApiClient):
 
 
 @pytest.fixture(scope="module")
-def bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
+def equipment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Equipment]:
     """Yield a project whose baseline is measured, and the slots of this machine."""
     project = make_project(tmp_path_factory.mktemp("worker") / "project")
     (project / "model.py").write_text(EVOLVED)
@@ -55,13 +55,13 @@ def bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
     prepared = build.prepared_run(settings, lifelines, lambda _: None)
     site = build.site_for(settings)
     executor = site.executor(lifelines, prepared.snapshot, prepared.baseline.editable)
-    yield Bench(settings, prepared, executor, poll=0.05)
+    yield Equipment(settings, prepared, executor, poll=0.05)
     executor.close()
 
 
 @pytest.fixture
-def settings(bench: Bench) -> Settings:
-    return bench.settings
+def settings(equipment: Equipment) -> Settings:
+    return equipment.settings
 
 
 def seeded(client: ApiClient, path: str, content: str, score: float, **run: Any) -> str:
@@ -77,14 +77,14 @@ def seeded(client: ApiClient, path: str, content: str, score: float, **run: Any)
 
 
 def test_programs_of_an_experiment_are_trained_here_and_reported(
-    bench: Bench, tmp_path: Path
+    equipment: Equipment, tmp_path: Path
 ) -> None:
     said: list[str] = []
     with running_service(tmp_path / "server") as service:
         client = AppClient(make_app(service, "127.0.0.1", None))
-        metric = bench.prepared.baseline.metric
+        metric = equipment.prepared.baseline.metric
         name = seeded(client, "initial_program.py", EVOLVED, -metric, maxPrograms=3)
-        worker = Worker(client, name, bench, said.append, random.Random(5))
+        worker = Worker(client, name, equipment, said.append, random.Random(5))
         assert worker.run() == 2
         assert client.call("GET", name)["state"] == "COMPLETED"
         found = client.listed(
@@ -96,18 +96,20 @@ def test_programs_of_an_experiment_are_trained_here_and_reported(
                 continue
             labels = [it["label"] for it in program["evaluation"]["insights"]["insights"]]
             assert labels[0] == "status"
-    assert not list((bench.settings.lae_dir / "cloud").glob("*"))
-    assert not (bench.settings.lae_dir / "journal.jsonl").exists()
+    assert not list((equipment.settings.lae_dir / "cloud").glob("*"))
+    assert not (equipment.settings.lae_dir / "journal.jsonl").exists()
 
 
-def test_the_evaluation_of_a_program_that_is_gone_is_dropped(bench: Bench, tmp_path: Path) -> None:
+def test_the_evaluation_of_a_program_that_is_gone_is_dropped(
+    equipment: Equipment, tmp_path: Path
+) -> None:
     said: list[str] = []
     broken = "# EVOLVE-BLOCK-START\nRATE = (\n# EVOLVE-BLOCK-END\n"
     with running_service(tmp_path / "server") as service:
         client = AppClient(make_app(service, "127.0.0.1", None))
         name = seeded(client, "model.py", broken, 0.0, maxPrograms=2)
         served = service.registry.get(_child(name))
-        worker = Worker(client, name, bench, said.append, random.Random(5))
+        worker = Worker(client, name, equipment, said.append, random.Random(5))
         held = {
             "name": f"{name}/alphaEvolvePrograms/g9-i0-a0",
             "lockToken": "gone",

@@ -13,7 +13,7 @@ from lae_controller.lock import ControllerLock
 from lae_controller.remarks import Say
 from lae_controller.sandbox.launch import Lifelines
 from lae_controller.service.client import ApiClient
-from lae_controller.service.worker import Bench, Worker
+from lae_controller.service.worker import Equipment, Worker
 from lae_controller.session import refuse_ineffective
 from lae_controller.stop_signals import stop_signals
 
@@ -34,9 +34,9 @@ def work_on(client: ApiClient, experiment: str, settings: Settings, say: Say, li
             site = build.site_for(settings)
             executor = site.executor(lifelines, prepared.snapshot, prepared.baseline.editable)
             rng = random.Random(f"{experiment}:{time.time_ns()}")
-            bench = Bench(settings, prepared, executor, limit)
+            equipment = Equipment(settings, prepared, executor, limit)
             try:
-                return Worker(client, experiment, bench, say, rng).run()
+                return Worker(client, experiment, equipment, say, rng).run()
             finally:
                 executor.close()
         except Interrupted:
