@@ -56,11 +56,6 @@ def digest_of(archive: Archive) -> str:
     return whole.hexdigest()
 
 
-def size_of(archive: Archive) -> int:
-    """Return its bytes of content."""
-    return sum(len(each.data) for each in archive)
-
-
 def unpack(archive: Archive, target: Path) -> None:
     """Write the files below ``target``, over what is there.
 

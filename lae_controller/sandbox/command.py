@@ -27,8 +27,8 @@ _FILE_KEY = re.compile(r"(?P<path>[^:=]+\.(?:ya?ml|json)):(?P<key>[\w.\-]+)")
 
 
 @dataclass(frozen=True, slots=True)
-class Placed:
-    """Where one value goes for one run.
+class Injection:
+    """Where one value, budget or seed, goes for one run.
 
     Attributes:
         arguments: appended to the command.
@@ -41,20 +41,20 @@ class Placed:
     edits: tuple[tuple[str, str, str], ...] = ()
 
 
-def place(key: str, value: str) -> Placed:
+def injection(key: str, value: str) -> Injection:
     """Say where ``value`` goes by a ``budget_key`` or ``seed_key``.
 
     Raises:
         ConfigError: if the key has none of the four forms.
     """
     if key.startswith("env:"):
-        return Placed(env=((key.removeprefix("env:"), value),))
+        return Injection(env=((key.removeprefix("env:"), value),))
     if key.startswith("-"):
-        return Placed(arguments=(f"{key.rstrip('=')}={value}",))
+        return Injection(arguments=(f"{key.rstrip('=')}={value}",))
     if match := _FILE_KEY.fullmatch(key):
-        return Placed(edits=((match["path"], match["key"], value),))
+        return Injection(edits=((match["path"], match["key"], value),))
     if key.endswith("="):
-        return Placed(arguments=(f"{key}{value}",))
+        return Injection(arguments=(f"{key}{value}",))
     raise ConfigError(
         f"loop.run.yaml: {key!r} does not say where the value goes; expected one of "
         "--train.epochs, train.epochs=, env:NAME or config.yaml:train.epochs"
@@ -101,16 +101,16 @@ def training_command(
         if name in line:
             line = line.replace(name, value)
         elif key is not None:
-            wanted.append(place(key, value))
+            wanted.append(injection(key, value))
     line = line.replace("{python}", shlex.quote(str(python)))
-    for placed in wanted:
-        line = " ".join([line, *map(shlex.quote, placed.arguments)])
+    for one in wanted:
+        line = " ".join([line, *map(shlex.quote, one.arguments)])
     env = scrubbed_environment(os.environ, python)
     env.update(settings.env)
     env.update(own)
     env.update(extra)
-    env.update(pair for placed in wanted for pair in placed.env)
-    edits = tuple(edit for placed in wanted for edit in placed.edits)
+    env.update(pair for one in wanted for pair in one.env)
+    edits = tuple(edit for one in wanted for edit in one.edits)
     return TrainingCommand(("/bin/sh", "-c", _exec(line)), env, edits, line)
 
 
@@ -183,7 +183,7 @@ def check_keys(settings: Settings, directory: Path) -> list[str]:
     problems = []
     for name, key in (("budget_key", settings.budget_key), ("seed_key", settings.seed_key)):
         try:
-            for path, dotted, _ in place(key, "0").edits if key else ():
+            for path, dotted, _ in injection(key, "0").edits if key else ():
                 if not (directory / path).is_file():
                     raise ConfigError(f"{path}: no such file in the project")
                 get_scalar((directory / path).read_text("utf-8"), dotted, path)

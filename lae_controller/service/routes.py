@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from typing import Any
 
 from starlette.concurrency import run_in_threadpool
@@ -37,8 +37,6 @@ from lae_controller.service.render import (
 )
 from lae_controller.service.service import Service
 from lae_controller.service.states import ProgramState
-
-Reply = Awaitable[Response]
 
 
 def json_response(value: Any, status: int = 200) -> Response:

@@ -10,13 +10,13 @@ import pytest
 from lae_controller import config
 from lae_controller.errors import ConfigError
 from lae_controller.sandbox.command import (
-    Placed,
+    Injection,
     apply_edits,
     check_keys,
     entrypoint,
+    injection,
     interpreter,
     is_secret,
-    place,
     scrubbed_environment,
     training_command,
 )
@@ -28,21 +28,21 @@ def settings(project: Path) -> config.Settings:
 
 
 @pytest.mark.parametrize(
-    ("key", "placed"),
+    ("key", "expected"),
     [
-        ("--train.epochs", Placed(arguments=("--train.epochs=7",))),
-        ("train.epochs=", Placed(arguments=("train.epochs=7",))),
-        ("env:EPOCHS", Placed(env=(("EPOCHS", "7"),))),
-        ("conf/a.yaml:train.epochs", Placed(edits=(("conf/a.yaml", "train.epochs", "7"),))),
+        ("--train.epochs", Injection(arguments=("--train.epochs=7",))),
+        ("train.epochs=", Injection(arguments=("train.epochs=7",))),
+        ("env:EPOCHS", Injection(env=(("EPOCHS", "7"),))),
+        ("conf/a.yaml:train.epochs", Injection(edits=(("conf/a.yaml", "train.epochs", "7"),))),
     ],
 )
-def test_the_four_places_of_a_budget(key: str, placed: Placed) -> None:
-    assert place(key, "7") == placed
+def test_the_four_places_of_a_budget(key: str, expected: Injection) -> None:
+    assert injection(key, "7") == expected
 
 
 def test_another_place_is_refused() -> None:
     with pytest.raises(ConfigError, match="does not say where the value goes"):
-        place("epochs", "7")
+        injection("epochs", "7")
 
 
 def test_placeholders_are_filled_in(settings: config.Settings) -> None:
