@@ -19,7 +19,14 @@ from lae_controller.change.suspicion import suspicious_change
 from lae_controller.change.syntax import check_syntax
 from lae_controller.codec import encode
 from lae_controller.config import MutatorSettings, Settings
-from lae_controller.errors import ChildError, ConfigError, DiffError, LedgerError, PrerequisiteError
+from lae_controller.errors import (
+    ChildError,
+    ConfigError,
+    DiffError,
+    DuplicateError,
+    LedgerError,
+    PrerequisiteError,
+)
 from lae_controller.evaluators import Interrupted
 from lae_controller.evaluators.baseline import Prepared
 from lae_controller.evaluators.briefing import project_brief
@@ -342,14 +349,6 @@ def _is_data(entry: Entry) -> bool:
     if entry.kind == "link":
         return not entry.is_environment
     return Path(entry.path).suffix in _DATA_SUFFIXES
-
-
-class DuplicateError(ChildError):
-    """A program that was tried before; carries the digest, so that it is remembered."""
-
-    def __init__(self, twin: str, digest: str) -> None:
-        super().__init__(Reason.DUPLICATE, f"the same program as {twin}")
-        self.digest = digest
 
 
 def _tail(log: Path, limit: int = 800) -> str:

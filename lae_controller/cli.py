@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def main() -> None:
-    """Run the command line and exit with the code of the contract."""
+    """Run the command line and exit with the code that ``errors.py`` names."""
     sys.exit(_run())
 
 

@@ -198,7 +198,7 @@ class Settings:
 
     @property
     def derived_smoke_budget(self) -> float:
-        """Budget of a smoke run, in the unit of ``gate`` (contracts, section 2)."""
+        """Budget of a smoke run, in the unit of ``gate``."""
         if self.smoke_budget is not None:
             return self.smoke_budget
         if self.gate is Gate.TIME:

@@ -7,7 +7,8 @@
     ├── RefusedError         5   a check refused to go on
     ├── LockedError          6   another controller holds this sandbox
     └── ChildError               one child failed: carries a Reason and never leaves the loop
-        └── DiffError            its change does not apply
+        ├── DiffError            its change does not apply
+        └── DuplicateError       its program was tried before
 
 Every message says where, what was found, what was expected and what to do. A child's
 failure is a row in the history, so ChildError is turned into an Evaluation at once.
@@ -71,3 +72,11 @@ class DiffError(ChildError):
 
     def __init__(self, detail: str, reason: Reason = Reason.BAD_DIFF) -> None:
         super().__init__(reason, detail)
+
+
+class DuplicateError(ChildError):
+    """A program that was tried before; carries the digest, so that it is remembered."""
+
+    def __init__(self, twin: str, digest: str) -> None:
+        super().__init__(Reason.DUPLICATE, f"the same program as {twin}")
+        self.digest = digest

@@ -13,8 +13,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 
 from lae_controller import results
-from lae_controller.children import DuplicateError
-from lae_controller.errors import ChildError
+from lae_controller.errors import ChildError, DuplicateError
 from lae_controller.evaluators.baseline import BASELINE_ID
 from lae_controller.evaluators.cascade import Job, Plan
 from lae_controller.evaluators.early_stop import EarlyStop, early_stop_for

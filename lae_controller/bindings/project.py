@@ -18,7 +18,7 @@ from typing import NamedTuple
 MAX_TEXT = 1_000_000
 """Bytes; larger files are data to us, whatever their name says."""
 BIG_FILE = 8 * 1024 * 1024
-"""Bytes; above this, what is not code is linked instead of copied (contracts, `data_paths`)."""
+"""Bytes; above this, what is not code is linked instead of copied (see `data_paths`)."""
 
 _MAX_FILES = 20_000
 _MAX_PER_FOLDER = 1_000

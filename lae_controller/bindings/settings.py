@@ -25,7 +25,7 @@ class Setting:
 
     Attributes:
         name: see `plain_name`.
-        key: the form in which the controller can set it (contracts, `budget_key`); None where
+        key: the form in which the controller can set it (see `budget_key`); None where
             nothing outside the code sets it.
         default: its literal default; None if there is none or it is computed.
         where: ``file:line``, or ``file:key`` in a setting file.

@@ -88,10 +88,7 @@ def _stages(job: Job, slot: Slot, evaluator: Evaluator) -> Evaluation:
 
 
 def passes_gate(child: float, parent: float | None, plan: Plan) -> bool:
-    """Say whether a child's smoke metric is at least its parent's, but for chance.
-
-    The formula is in contracts, section 6.
-    """
+    """Say whether a child's smoke metric is at least its parent's, but for chance."""
     fitness = plan.direction.fitness
     return parent is None or fitness(child) >= fitness(parent) - plan.smoke_slack
 

@@ -1,4 +1,4 @@
-"""Mode ``custom_script``: a script of the user scores the candidate; the contract is contracts, 7.
+"""Mode ``custom_script``: a script of the user scores the candidate (``docs/scoring.md``).
 
 The script runs alone, as ``__main__``, in a directory that holds itself and the candidate and
 stands first on ``sys.path``. It imports the candidate as ``candidate``, reads which shards it is to
