@@ -250,7 +250,7 @@ class Evaluation:
         metric: metric of the full run; None unless status is EVALUATED.
         reason, detail: why the child failed, and the sentence that says what was found.
         params: trainable parameters, if the program reports them.
-        charge: what it cost, in full runs (see contracts, Charging).
+        charge: what it cost, in full runs.
         seconds: wall-clock of its training runs.
         repeats: every full metric measured so far, first one first.
         metrics: the further metrics of the full run by name, as far as they were read.

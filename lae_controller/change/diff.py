@@ -200,8 +200,7 @@ def _where(block: Block, path: str) -> str:
 def _place(block: Block, path: str, lines: Lines, shown: tuple[str, ...]) -> Edit:
     """Return the one edit that the block makes.
 
-    Source: contracts section 5; of several ways to part a block the longest SEARCH that
-    matches exactly once wins.
+    Of several ways to part a block the longest SEARCH that matches exactly once wins.
     """
     for search, replace in _splits(block):
         found = find(search, replace, lines)

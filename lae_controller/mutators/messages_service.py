@@ -15,7 +15,7 @@ import httpx2
 
 from lae_controller.config import MutatorSettings
 from lae_controller.errors import ChildError, LaeError, PrerequisiteError
-from lae_controller.mutators.back_off import BackOff, Patience
+from lae_controller.mutators.backoff import Backoff, Patience
 from lae_controller.mutators.deadline import Deadline
 from lae_controller.mutators.environment import (
     BASE_URL,
@@ -73,7 +73,7 @@ class Service:
         self._settings = settings
         self._model = settings.model or DEFAULT_MODEL
         self._deadline = deadline
-        self._back_off = BackOff(patience, rng, deadline)
+        self._backoff = Backoff(patience, rng, deadline)
         self._hide = Redactor(environ).text
         self._extras = Extras.asked(settings.thinking)
         self._client = _connect(environ)
@@ -123,7 +123,7 @@ class Service:
         Raises:
             ChildError: ENVIRONMENT, with the trouble, if there was enough waiting.
         """
-        self._back_off.wait(self._hide(trouble), at_least)
+        self._backoff.wait(self._hide(trouble), at_least)
 
     def _call(self, system: str, turns: Sequence[Turn]) -> Answer | None:
         """Ask once; None if the stream ended too early."""

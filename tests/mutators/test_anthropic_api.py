@@ -28,7 +28,7 @@ from lae_controller.change.diff import apply_change
 from lae_controller.config import MutatorSettings
 from lae_controller.errors import ConfigError, PrerequisiteError
 from lae_controller.mutators.anthropic_api import AnthropicMutator
-from lae_controller.mutators.back_off import Patience
+from lae_controller.mutators.backoff import Patience
 from lae_controller.mutators.environment import BASE_URL, KEY, TOKEN
 from lae_controller.program import Reason
 from lae_controller.task import Mutation, MutatorFailure, Task

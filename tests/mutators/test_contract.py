@@ -18,7 +18,7 @@ from lae_controller.config import MutatorSettings
 from lae_controller.errors import ConfigError
 from lae_controller.mutators import MUTATORS, Mutator, load_mutator
 from lae_controller.mutators.anthropic_api import AnthropicMutator
-from lae_controller.mutators.back_off import Patience
+from lae_controller.mutators.backoff import Patience
 from lae_controller.mutators.environment import BASE_URL
 from lae_controller.mutators.offline import OfflineMutator
 from lae_controller.program import one_line

@@ -28,10 +28,10 @@ class Patience:
     sleep: Callable[[float], None] = time.sleep
 
 
-class BackOff:
+class Backoff:
     """The waits of one process: they grow, and none is quite like another's.
 
-    Source: "full jitter" of the exponential back-off literature, here over the upper half.
+    Source: "equal jitter", Brooker, Exponential Backoff And Jitter (AWS, 2015).
     """
 
     def __init__(self, patience: Patience, rng: random.Random, deadline: Deadline) -> None:

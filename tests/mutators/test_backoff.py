@@ -7,7 +7,7 @@ from email.utils import format_datetime
 import pytest
 
 from lae_controller.errors import ChildError
-from lae_controller.mutators.back_off import BackOff, Patience
+from lae_controller.mutators.backoff import Backoff, Patience
 from lae_controller.mutators.deadline import Deadline
 from lae_controller.mutators.messages_errors import retry_after, share_that_fits
 from lae_controller.program import Reason
@@ -16,9 +16,9 @@ from lae_controller.program import Reason
 def waits(seed: int, patience: Patience, times: int) -> list[float]:
     slept: list[float] = []
     patient = Patience(patience.first, patience.most, patience.tries, slept.append)
-    back_off = BackOff(patient, random.Random(seed), Deadline.after(1e6))
+    backoff = Backoff(patient, random.Random(seed), Deadline.after(1e6))
     for _ in range(times):
-        back_off.wait("busy")
+        backoff.wait("busy")
     return slept
 
 
@@ -39,11 +39,11 @@ def test_patience_ends() -> None:
 
 def test_no_wait_begins_that_ends_too_late() -> None:
     slept: list[float] = []
-    back_off = BackOff(Patience(sleep=slept.append), random.Random(0), Deadline.after(100))
-    back_off.wait("busy", at_least=50)
+    backoff = Backoff(Patience(sleep=slept.append), random.Random(0), Deadline.after(100))
+    backoff.wait("busy", at_least=50)
     for seconds in (100.0, float("inf")):
         with pytest.raises(ChildError, match="busy; the next try would be due"):
-            back_off.wait("busy", at_least=seconds)
+            backoff.wait("busy", at_least=seconds)
     assert len(slept) == 1
 
 
