@@ -125,7 +125,7 @@ def driver_command(settings: Settings, name: str, env: Mapping[str, str]) -> Tra
     # Answers must not hang on a random hash; the drivers lie first on the path.
     whole |= {"PYTHONHASHSEED": "0", "PYTHONSAFEPATH": "", **settings.env, **env}
     driver = str(DRIVERS / name)
-    return TrainingCommand((str(python), driver), whole, (), f"python {name}")
+    return TrainingCommand((str(python), driver), whole, ())
 
 
 def environment(bench: Bench, slot: Slot, seed: int) -> dict[str, str]:

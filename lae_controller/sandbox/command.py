@@ -68,17 +68,16 @@ def number_text(value: float) -> str:
 
 @dataclass(frozen=True, slots=True)
 class TrainingCommand:
-    """One training run, ready to be started.
+    """One run, ready to be started: a training, or a driver that scores.
 
     Attributes:
-        argv: a shell that becomes the command.
+        argv: a shell that becomes the command, or the driver itself.
         edits: (file, dotted key, value) to make in the run copy first.
     """
 
     argv: tuple[str, ...]
     env: Mapping[str, str]
     edits: tuple[tuple[str, str, str], ...]
-    line: str
 
 
 def training_command(
@@ -111,7 +110,7 @@ def training_command(
     env.update(extra)
     env.update(pair for one in wanted for pair in one.env)
     edits = tuple(edit for one in wanted for edit in one.edits)
-    return TrainingCommand(("/bin/sh", "-c", _exec(line)), env, edits, line)
+    return TrainingCommand(("/bin/sh", "-c", _exec(line)), env, edits)
 
 
 def _leading_variables(line: str) -> tuple[str, dict[str, str]]:

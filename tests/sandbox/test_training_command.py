@@ -48,18 +48,18 @@ def test_another_place_is_refused() -> None:
 def test_placeholders_are_filled_in(settings: config.Settings) -> None:
     text = "{python} train.py --epochs {budget} --seed {seed} --tag {other}"
     command = training_command(dataclasses.replace(settings, run_cmd=text), 4.0, 42, {})
-    assert command.line.endswith("train.py --epochs 4 --seed 42 --tag {other}")
+    assert command.argv[2].endswith("train.py --epochs 4 --seed 42 --tag {other}")
     assert command.argv[:2] == ("/bin/sh", "-c")
 
 
 def test_appended_keys_come_last_and_win(settings: config.Settings) -> None:
     changed = dataclasses.replace(settings, run_cmd="python t.py --n 1", budget_key="--n")
-    assert training_command(changed, 12.0, 0, {}).line == "python t.py --n 1 --n=12"
+    assert training_command(changed, 12.0, 0, {}).argv[2] == "exec python t.py --n 1 --n=12"
 
 
 def test_a_fractional_budget_stays_one(settings: config.Settings) -> None:
     changed = dataclasses.replace(settings, run_cmd="t {budget}")
-    assert training_command(changed, 0.5, 0, {}).line == "t 0.5"
+    assert training_command(changed, 0.5, 0, {}).argv[2] == "exec t 0.5"
 
 
 def test_python_means_the_project_s_own(settings: config.Settings) -> None:
@@ -104,7 +104,7 @@ def test_plain_variables_before_the_command_go_into_its_environment(
 ) -> None:
     text = "PYTHONPATH=src:lib MODE=fast python train.py A=1"
     command = training_command(dataclasses.replace(settings, run_cmd=text), 1.0, 0, {})
-    assert command.line == "python train.py A=1"
+    assert command.argv[2] == "exec python train.py A=1"
     assert (command.env["PYTHONPATH"], command.env["MODE"]) == ("src:lib", "fast")
 
 
