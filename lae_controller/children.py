@@ -65,7 +65,6 @@ class Frozen:
         repaired: whether a block fitted only but for its indentation or trailing blanks.
     """
 
-    files: Files
     digest: str
     suspect: str
     chance: str
@@ -308,7 +307,7 @@ class Children:
             settings.metric_pattern,
             data,
         )
-        return Frozen(after, digest, suspect or "", adds_chance(before, after), repaired)
+        return Frozen(digest, suspect or "", adds_chance(before, after), repaired)
 
     def _refuse_harness(self, added: tuple[str, ...]) -> None:
         there = {entry.path for entry in self._prepared.snapshot.entries}

@@ -28,7 +28,6 @@ class Cost:
         tokens_out: thinking included.
         usd: of the calls whose price is known.
         unpriced: how many calls it is not known of.
-        waiting: seconds of model calls.
     """
 
     runs: float = 0.0
@@ -39,7 +38,6 @@ class Cost:
     tokens_out: float = 0.0
     usd: float = 0.0
     unpriced: float = 0.0
-    waiting: float = 0.0
 
     def __add__(self, other: Cost) -> Cost:
         """Return both together."""
@@ -81,7 +79,6 @@ def _cost(charge: float, seconds: float, usage: Usage | None) -> Cost:
         usage.output_tokens,
         usage.cost_usd or 0.0,
         usage.calls if usage.cost_usd is None else 0,
-        usage.seconds,
     )
 
 
