@@ -42,6 +42,7 @@ from lae_controller.loop import Controller  # noqa: E402
 from lae_controller.machine.slots import Slot  # noqa: E402
 from lae_controller.parts import Parts  # noqa: E402
 from lae_controller.program import Intervention, Reason, Record, Status  # noqa: E402
+from lae_controller.remarks import silent  # noqa: E402
 from lae_controller.resume import load_state  # noqa: E402
 from lae_controller.sandbox.launch import Lifelines  # noqa: E402
 from lae_controller.task import Mutation  # noqa: E402
@@ -142,33 +143,31 @@ def one_run(project: Path, children: int, isolation: str, hangs: Callable[[int],
     path.write_text(text.replace("concurrency: 2", f"concurrency: {SLOTS}"))
     settings = config.load(project)
     lifelines = Lifelines()
-    prepared = build.prepared_run(settings, lifelines, quiet)
+    prepared = build.prepared_run(settings, lifelines, silent)
     evaluator = build.evaluator_for(
         settings, lifelines, {}, prepared.snapshot, prepared.baseline.editable
     )
     slots = [Slot(f"cpu {n}") for n in range(SLOTS)]
     executor = LocalExecutor(lambda job, slot: evaluate(job, slot, evaluator), slots, lifelines)
-    ledger = Ledger(settings.lae_dir, quiet)
+    ledger = Ledger(settings.lae_dir, silent)
     state = load_state(settings, ledger, build.search_for(settings), prepared.baseline, mend=True)
     scripted = Scripted(settings, prepared, lifelines)
     scripted.hangs, scripted.numbers = hangs, {}
-    parts = Parts(settings, prepared, state, ledger, scripted, executor, lambda _: None, quiet)
+    parts = Parts(settings, prepared, state, ledger, scripted, executor, lambda _: None, silent)
     controller = Controller(parts)
     try:
         controller._concurrency.note_configured()
-        controller._generation_zero()
+        controller.steps.begin(variants=0)
         began = time.monotonic()
         while len(scripted.numbers) < children:
-            controller._generation()
+            controller._ask_more()
+            controller._carry_out(list(state.asked.values()))
+            controller.steps.migrate_if_due()
         seconds = time.monotonic() - began
     finally:
         controller.close()
     time.sleep(1)
     return outcome(ledger, scripted, seconds)
-
-
-def quiet(_: str) -> None:
-    """Take the remarks of a run."""
 
 
 def outcome(ledger: Ledger, scripted: Scripted, seconds: float) -> Outcome:
