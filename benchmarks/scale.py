@@ -31,6 +31,7 @@ from tiny_project import make_project
 from lae_controller import build, config
 from lae_controller.ledger import Ledger
 from lae_controller.program import Intervention, Measures, Record, child_id
+from lae_controller.remarks import silent
 from lae_controller.resume import ArchiveView, load_state
 from lae_controller.sandbox.launch import Lifelines
 from lae_controller.state import Asked, RunState, ask_event
@@ -38,10 +39,6 @@ from lae_controller.state import Asked, RunState, ask_event
 SIZES = (500, 2_000, 10_000, 100_000)
 SPAN = 400
 SLOTS = 8
-
-
-def quiet(_: str) -> None:
-    """Say nothing."""
 
 
 def record(child: str, parent: str | None, number: int, rng: random.Random) -> Record:
@@ -82,8 +79,8 @@ class Run:
         """Make a project, run its baseline, tell it on every island."""
         project = make_project(folder / "project")
         settings = config.load(project)
-        prepared = build.prepared_run(settings, Lifelines(), quiet)
-        ledger = Ledger(settings.lae_dir, quiet)
+        prepared = build.prepared_run(settings, Lifelines(), silent)
+        ledger = Ledger(settings.lae_dir, silent)
         search = build.search_for(settings)
         state = load_state(settings, ledger, search, prepared.baseline, mend=True)
         islands = settings.evolution.num_islands
