@@ -127,7 +127,7 @@ def accept(settings: Settings, child_id: str, say: Say) -> Placement:
     with ControllerLock(settings.lae_dir):
         prepared = load_prepared(settings)
         if prepared is None:
-            raise ConfigError(f"{settings.lae_dir}: no run there yet; nothing to accept")
+            raise ConfigError(f"{settings.lae_dir}: no run there yet; `lae run` begins one")
         ledger = Ledger(settings.lae_dir, say)
         search = build.search_for(settings)
         state = load_state(settings, ledger, search, prepared.baseline, mend=True)

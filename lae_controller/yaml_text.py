@@ -57,7 +57,9 @@ def _find(text: str, dotted: str, where: str) -> ScalarNode:
     for key in dotted.split("."):
         node = _step(node, key)
         if node is None:
-            raise ConfigError(f"{where}: there is no key {dotted!r} (stopped at {key!r})")
+            raise ConfigError(
+                f"{where}: there is no key {dotted!r} (stopped at {key!r}); expected it there"
+            )
     if not isinstance(node, ScalarNode):
         raise ConfigError(f"{where}: {dotted!r} is not a single value; expected a scalar there")
     return node

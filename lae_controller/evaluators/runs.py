@@ -192,7 +192,8 @@ class Bench:
         broken = setup_failed(raw, ended.status)
         if broken is not None and not read_record(place / "proof").processes:
             raise PrerequisiteError(
-                f"isolation: {self.isolation.tier.value} could not be set up for a run: {broken}"
+                f"isolation: {self.isolation.tier.value} could not be set up for a run: {broken}. "
+                "`lae probe` tries what works here"
             )
         seen = read_json(place / _ORDER) or {}
         return Finished(

@@ -53,7 +53,7 @@ def read_table(path: Path, target: str) -> Table:
     if target not in columns:
         raise ConfigError(
             f"{path.name}: no column {target!r} (scoring.target); its columns are "
-            f"{', '.join(columns)}"
+            f"{', '.join(columns)}. Set scoring.target to one of them"
         )
     typed = {name: _typed(values) for name, values in columns.items()}
     targets = typed.pop(target)
@@ -103,7 +103,10 @@ def _parquet(path: Path) -> dict[str, list[object]]:
     try:
         columns: dict[str, list[object]] = parquet.read_table(path).to_pydict()
     except (OSError, ArrowException) as error:
-        raise ConfigError(f"{path}: cannot be read as Parquet ({error})") from None
+        raise ConfigError(
+            f"{path}: cannot be read as Parquet ({error}); expected a whole file of that format, "
+            "or a CSV file of another name"
+        ) from None
     return columns
 
 

@@ -146,7 +146,10 @@ class Box:
         said = command.output.read_bytes()
         broken = setup_failed(said, ended.status)
         if broken is not None:
-            raise PrerequisiteError(f"isolation: {self.tier.value} could not be set up: {broken}")
+            raise PrerequisiteError(
+                f"isolation: {self.tier.value} could not be set up: {broken}. `lae probe` tries "
+                "what works here"
+            )
         errors = self._errors.read_bytes()[-_TAIL:] if self._errors.is_file() else b""
         return Turn(
             ended,

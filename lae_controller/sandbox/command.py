@@ -184,7 +184,9 @@ def check_keys(settings: Settings, directory: Path) -> list[str]:
         try:
             for path, dotted, _ in injection(key, "0").edits if key else ():
                 if not (directory / path).is_file():
-                    raise ConfigError(f"{path}: no such file in the project")
+                    raise ConfigError(
+                        f"{path}: no such file in the project; expected one that holds {dotted}"
+                    )
                 get_scalar((directory / path).read_text("utf-8"), dotted, path)
         except ConfigError as error:
             problems.append(f"{name} is {key!r}: {error}")

@@ -124,7 +124,10 @@ def wrap(tier: Tier, view: View, argv: Sequence[str], home: Home | None = None) 
     report = probe_tiers()
     home = report.home if home is None else home
     if not report.works(tier):
-        raise PrerequisiteError(f"isolation: {tier.value} does not work on this machine")
+        raise PrerequisiteError(
+            f"isolation: {tier.value} does not work on this machine; expected {report.best.value}. "
+            "`lae probe` says why"
+        )
     if report.bubblewrap is not None and tier is Tier.BWRAP:
         return bubblewrap.wrap(report.bubblewrap, home, view, argv)
     if tier is Tier.SEATBELT:

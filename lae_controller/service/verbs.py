@@ -35,7 +35,10 @@ def resolve(client: ApiClient, nick: str, parent: str) -> str:
         if len(found) == 1:
             return str(found[0])
         if found:
-            raise ConfigError(f"{nick} means several experiments: {', '.join(map(nick_of, found))}")
+            raise ConfigError(
+                f"{nick} means several experiments: {', '.join(map(nick_of, found))}. Give the "
+                "name of one"
+            )
     known = ", ".join(nick_of(wire["name"]) for wire in there[:10]) or "none"
     raise ConfigError(f"{nick}: no experiment of that name; expected one of: {known}")
 
