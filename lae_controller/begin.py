@@ -16,9 +16,8 @@ from lae_controller.config import Settings
 from lae_controller.errors import ConfigError, LaeError, LockedError, PrerequisiteError
 from lae_controller.files import make_folder
 from lae_controller.lock import is_held
-from lae_controller.quantities import TotalBudget, parse_duration
+from lae_controller.quantities import TotalBudget, number_text, parse_duration
 from lae_controller.remarks import Say
-from lae_controller.sandbox.command import number_text
 
 _START_S, _TICK_S = 20.0, 0.05
 

@@ -16,8 +16,9 @@ from lae_controller.lock import ControllerLock
 from lae_controller.mutators.sources import PYTHON, YAML
 from lae_controller.probing.findings import Check
 from lae_controller.probing.probe import Probes, known_probes, run_probes
+from lae_controller.quantities import number_text
 from lae_controller.remarks import Say
-from lae_controller.sandbox.command import entrypoint, number_text
+from lae_controller.sandbox.command import entrypoint
 from lae_controller.sandbox.launch import Lifelines
 from lae_controller.sandbox.tiers import probe_tiers
 from lae_controller.sandbox.view import Tier

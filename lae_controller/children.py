@@ -35,9 +35,9 @@ from lae_controller.mutate import read_outcome
 from lae_controller.mutator_pool import MutatorPool
 from lae_controller.niches import empty_regions
 from lae_controller.program import Artifacts, Files, Reason, parse_child_id
+from lae_controller.quantities import number_text
 from lae_controller.results import read as read_result
 from lae_controller.sandbox.calls import never_entered
-from lae_controller.sandbox.command import number_text
 from lae_controller.sandbox.launch import Lifelines, lock_beside, wait_for_warden
 from lae_controller.sandbox.programs import build, check_bounds, read_program
 from lae_controller.sandbox.snapshot import Entry

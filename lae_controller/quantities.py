@@ -65,3 +65,8 @@ def parse_size(text: str) -> int:
     number, unit, binary = match.groups()
     power = " KMGT".index(unit.upper() or " ")
     return int(float(number) * (1024 if binary else 1000) ** power)
+
+
+def number_text(value: float) -> str:
+    """Write a budget as a person would: ``4``, not ``4.0``."""
+    return str(int(value)) if float(value).is_integer() else repr(float(value))

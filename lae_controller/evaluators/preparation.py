@@ -26,8 +26,9 @@ from lae_controller.files import read_json, remove_tree, write_json
 from lae_controller.machine.slots import Slot
 from lae_controller.outputs.artifacts import max_step
 from lae_controller.program import Reason, Usage, added
+from lae_controller.quantities import number_text
 from lae_controller.remarks import Say
-from lae_controller.sandbox.command import check_keys, number_text
+from lae_controller.sandbox.command import check_keys
 from lae_controller.sandbox.programs import build, editable_paths, read_program
 from lae_controller.sandbox.snapshot import Snapshot, matches, survey, take
 from lae_controller.scoring import SCRIPT

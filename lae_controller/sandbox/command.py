@@ -16,6 +16,7 @@ from pathlib import Path
 
 from lae_controller.config import Settings
 from lae_controller.errors import ConfigError
+from lae_controller.quantities import number_text
 from lae_controller.yaml_text import get_scalar, set_scalar
 
 _SECRET_WORDS = frozenset(
@@ -59,11 +60,6 @@ def injection(key: str, value: str) -> Injection:
         f"loop.run.yaml: {key!r} does not say where the value goes; expected one of "
         "--train.epochs, train.epochs=, env:NAME or config.yaml:train.epochs"
     )
-
-
-def number_text(value: float) -> str:
-    """Write a budget as a person would: ``4``, not ``4.0``."""
-    return str(int(value)) if float(value).is_integer() else repr(float(value))
 
 
 @dataclass(frozen=True, slots=True)

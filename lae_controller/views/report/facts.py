@@ -13,7 +13,7 @@ from lae_controller.evaluators.heldout import parted
 from lae_controller.files import read_json
 from lae_controller.lock import is_held
 from lae_controller.program import Direction
-from lae_controller.sandbox.command import number_text
+from lae_controller.quantities import number_text
 from lae_controller.views.leaderboard import verdict
 from lae_controller.views.report.history import Cost, History
 from lae_controller.views.summary import Summary
