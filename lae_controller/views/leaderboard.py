@@ -14,6 +14,7 @@ from lae_controller.views.summary import Placed, Summary
 from lae_controller.views.text import (
     ascii_map,
     gain_text,
+    plural,
     seconds_text,
     short,
     signed,
@@ -93,7 +94,7 @@ def _headline(summary: Summary, baseline: Baseline, settings: Settings) -> list[
     runs = max(1, len(best.elite.runs))
     return [
         f"Global best: **{short(best.elite.metric)}** by {best.elite.child_id} "
-        f"({signed(gain)} against the baseline, {runs} run{'s' if runs > 1 else ''}): "
+        f"({signed(gain)} against the baseline, {plural(runs, 'run')}): "
         f"{best.summary}",
         *verdict(summary),
         f"Its program: `{settings.sandbox_root}/lae/programs/{best.elite.child_id}`",
@@ -128,8 +129,7 @@ def verdict(summary: Summary) -> list[str]:
 
 
 def _claimed(found: Claim) -> str:
-    seeds = f"{found.pairs} fresh seed{'s' if found.pairs > 1 else ''}"
-    size = f"{gain_text(found.gain, found.error)} on {seeds}"
+    size = f"{gain_text(found.gain, found.error)} on {plural(found.pairs, 'fresh seed')}"
     word = "Confirmed" if found.holds else "No improvement beyond noise"
     return f"{word}: {size} that the search never saw."
 

@@ -43,6 +43,11 @@ def seconds_text(seconds: float) -> str:
     return f"{seconds / 60:.1f} min" if seconds < 7200 else f"{seconds / 3600:.1f} h"
 
 
+def plural(count: int, word: str, words: str = "") -> str:
+    """Write a number of things; ``words`` is for more than one, where an s does not make it."""
+    return f"{count} {word if count == 1 else words or word + 's'}"
+
+
 def usage_text(usage: Usage, limit: float | None) -> str:
     """Return tokens and money in words; empty if no model was asked."""
     if not usage.calls:

@@ -17,7 +17,7 @@ from lae_controller.quantities import number_text
 from lae_controller.views.leaderboard import verdict
 from lae_controller.views.report.history import Cost, History
 from lae_controller.views.summary import Summary
-from lae_controller.views.text import count_text, seconds_text, short, signed
+from lae_controller.views.text import count_text, plural, seconds_text, short, signed
 
 Pair = tuple[str, str]
 
@@ -194,11 +194,6 @@ def noise_sentences(summary: Summary, history: History) -> list[str]:
         gone = ", ".join(dict.fromkeys(history.withdrawn))
         found.append(f"Failed in a further run and left the archive: {gone}.")
     return [*found, *verdict(summary)] if summary.claim else found
-
-
-def plural(count: int, word: str, words: str = "") -> str:
-    """Write a number of things; ``words`` is for more than one, where an s does not make it."""
-    return f"{count} {word if count == 1 else words or word + 's'}"
 
 
 def when(stamp: str) -> str:

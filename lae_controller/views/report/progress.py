@@ -20,7 +20,7 @@ from lae_controller.views.report.figures import (
 )
 from lae_controller.views.report.history import Best, Child, Cost, History, is_finished
 from lae_controller.views.report.lineage import family
-from lae_controller.views.text import short
+from lae_controller.views.text import plural, short
 
 _MOST_SIBLINGS = 1500
 
@@ -229,7 +229,7 @@ def lineage(line: Sequence[Child], children: Mapping[str, Child], settings: Sett
     }
     steps = len(line) - 1
     label = (
-        f"Lineage of {line[-1].record.child_id}: {steps} change{'s' if steps != 1 else ''} from "
+        f"Lineage of {line[-1].record.child_id}: {plural(steps, 'change')} from "
         f"the baseline; {others} other finished children of its ancestors beside it."
     )
     note = f"{len(beside)} of these are drawn." if len(beside) < others else ""
