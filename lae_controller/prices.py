@@ -13,6 +13,9 @@ from lae_controller.program import Usage
 DEFAULT_MODEL = "claude-sonnet-5-5"
 """Asked by backends ``anthropic`` where no model is set."""
 
+BYTES_A_TOKEN = 2.0
+"""For bounds; code has 2.5 to 4, and with fewer the bound holds."""
+
 _FILE = Path(__file__).with_name("prices.json")
 _VERSION = re.compile(r"[-@](\d{8}|latest)$")
 

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from lae_controller.config import MutatorSettings, Settings
 from lae_controller.errors import ConfigError
-from lae_controller.mutators.prices import worst_cost
-from lae_controller.prices import DEFAULT_MODEL, table, worst_call
+from lae_controller.mutators.cost_limit import worst_cost
+from lae_controller.prices import BYTES_A_TOKEN, DEFAULT_MODEL, table, worst_call
 from lae_controller.program import Files
 from lae_controller.scoring import GRADING_TRIES, JUDGE
 from lae_controller.state import RunState
 from lae_controller.task import Task
 
-_BYTES_A_TOKEN = 2.0
 _FORM_TOKENS = 500  # what a judge is told beside rubric and text
 _BYTES_OF_A_REPLY = 4  # a token of a proposal adds so much to the text, mostly
 
@@ -79,7 +78,7 @@ def worst_gradings(settings: Settings, text_bytes: float, gradings: int) -> floa
         return 0.0
     rubric = settings.lae_dir / "base" / (settings.scoring.rubric or "")
     read = text_bytes + (rubric.stat().st_size if rubric.is_file() else 0)
-    tokens = read / _BYTES_A_TOKEN + _FORM_TOKENS
+    tokens = read / BYTES_A_TOKEN + _FORM_TOKENS
     call = worst_call(judge.model or DEFAULT_MODEL, tokens, judge.max_tokens)
     return None if call is None else GRADING_TRIES * gradings * call
 

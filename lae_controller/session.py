@@ -17,8 +17,8 @@ from lae_controller.ledger import Ledger
 from lae_controller.lock import ControllerLock, is_held
 from lae_controller.loop import Controller
 from lae_controller.mutators import load_mutator
+from lae_controller.mutators.cost_limit import check_cost_limit
 from lae_controller.mutators.environment import check_key
-from lae_controller.mutators.prices import check_cost_limit
 from lae_controller.parts import UnderWay
 from lae_controller.probing.probe import probed_refusals
 from lae_controller.program import Placement

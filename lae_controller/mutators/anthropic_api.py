@@ -14,9 +14,14 @@ from lae_controller.change.syntax import check_syntax
 from lae_controller.config import MutatorSettings
 from lae_controller.errors import ChildError, PrerequisiteError
 from lae_controller.mutators.backoff import Patience
+from lae_controller.mutators.cost_limit import (
+    PROMPT_TOKENS,
+    check_cost_limit,
+    most_tokens,
+    worst_try,
+)
 from lae_controller.mutators.deadline import Deadline, OutOfTime, usable
 from lae_controller.mutators.environment import check_key
-from lae_controller.mutators.prices import PROMPT_TOKENS, check_cost_limit, most_tokens, worst_try
 from lae_controller.prices import DEFAULT_MODEL
 from lae_controller.program import Reason
 from lae_controller.prompts import Prompt, Turn, build_prompt

@@ -16,6 +16,7 @@ import httpx2
 from lae_controller.config import MutatorSettings
 from lae_controller.errors import ChildError, LaeError, PrerequisiteError
 from lae_controller.mutators.backoff import Backoff, Patience
+from lae_controller.mutators.cost_limit import most_tokens
 from lae_controller.mutators.deadline import Deadline
 from lae_controller.mutators.environment import (
     BASE_URL,
@@ -40,7 +41,6 @@ from lae_controller.mutators.messages_errors import (
     share_that_fits,
 )
 from lae_controller.mutators.messages_request import Extras, fields
-from lae_controller.mutators.prices import most_tokens
 from lae_controller.prices import DEFAULT_MODEL, worst_call
 from lae_controller.program import Reason, Usage
 from lae_controller.prompts import Turn

@@ -7,7 +7,7 @@ from mutator_tasks import make_task
 
 from lae_controller.config import MutatorSettings
 from lae_controller.errors import ConfigError
-from lae_controller.mutators.prices import check_cost_limit, worst_cost
+from lae_controller.mutators.cost_limit import check_cost_limit, worst_cost
 from lae_controller.prices import DEFAULT_MODEL, cost_of, price_of, worst_call
 from lae_controller.program import Reason, Usage
 from lae_controller.task import Failure

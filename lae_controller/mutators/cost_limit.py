@@ -1,4 +1,4 @@
-"""The most that one proposal can come to.
+"""The most that one proposal can cost, for ``mutator.max_cost_usd``.
 
 Nothing here needs the SDK: the controller asks before it starts a proposal.
 """
@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from lae_controller.config import MutatorSettings
 from lae_controller.errors import ChildError, ConfigError
-from lae_controller.prices import DEFAULT_MODEL, price_of, table, worst_call
+from lae_controller.prices import BYTES_A_TOKEN, DEFAULT_MODEL, price_of, table, worst_call
 from lae_controller.prompts import Turn, build_prompt
 from lae_controller.task import Task
 
@@ -19,7 +19,6 @@ PROMPT_TOKENS = 100_000
 PAID_CALLS = 2
 """Whole calls that one try may cost: the first, and one more for a reply that was cut off."""
 
-_BYTES_A_TOKEN = 2.0  # code has 2.5 to 4; fewer, so that the bound holds
 _REPAIR_TOKENS = 2_000  # what is said to the model about a failure
 
 
@@ -77,4 +76,4 @@ def worst_cost(task: Task, settings: MutatorSettings) -> float | None:
 def most_tokens(system: str, turns: Sequence[Turn]) -> float:
     """Return more tokens than a prompt can well have, whatever the tokeniser."""
     texts = [system, *(turn.text for turn in turns)]
-    return sum(len(text.encode("utf-8", "replace")) / _BYTES_A_TOKEN + 8 for text in texts)
+    return sum(len(text.encode("utf-8", "replace")) / BYTES_A_TOKEN + 8 for text in texts)
