@@ -384,7 +384,7 @@ class RunState:
         self.elapsed = max(self.elapsed, float(event.get("elapsed", 0.0)))
 
     def _on_restored(self, event: Event) -> None:
-        """Start from what the TSV files held; see ``resume.restored_event``."""
+        """Start from what the TSV files held; see ``resume``."""
         told = [decode(Record, item["record"]) for item in event["children"]]
         for item, record in zip(event["children"], told, strict=True):
             self._note(record, Placement(item["kept"], _cell(item["cell"])))

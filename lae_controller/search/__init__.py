@@ -27,7 +27,7 @@ SEARCHES = {
 
 @dataclass(frozen=True, slots=True)
 class SearchSettings:
-    """What a Search needs to know; the defaults live in ``config.py``.
+    """What a Search needs to know; the defaults live in ``evolution.py``.
 
     Attributes:
         num_top: inspirations chosen by metric.
