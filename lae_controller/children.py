@@ -47,6 +47,7 @@ from lae_controller.trash import Trash
 
 _CACHED_PROGRAMS = 256
 _MUTATOR_TRIES = 3
+_TAIL = 800  # characters of a log
 _OUTCOMES = (0, 1, 3)  # exit statuses of a Mutator process that said how it ended
 _CHANGE = "change.diff"
 _DATA_SUFFIXES = frozenset(
@@ -350,8 +351,8 @@ def _is_data(entry: Entry) -> bool:
     return Path(entry.path).suffix in _DATA_SUFFIXES
 
 
-def _tail(log: Path, limit: int = 800) -> str:
+def _tail(log: Path) -> str:
     try:
-        return log.read_text("utf-8", "replace").strip()[-limit:]
+        return log.read_text("utf-8", "replace").strip()[-_TAIL:]
     except OSError:
         return ""

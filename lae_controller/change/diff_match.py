@@ -33,6 +33,7 @@ _USUAL_STEP = 4  # columns of one indentation level, where nothing else tells
 _WIDEST_STEP = 8
 _ALIKE = 50  # per cent of their characters that two lines share, in order
 _TELLING = 12  # of the longest lines of SEARCH decide where it would lie
+_SHOWN = 9  # lines of the file where SEARCH fits nowhere
 
 Pair = tuple[str, str]
 """Indentation of one line in SEARCH and in the file."""
@@ -342,10 +343,10 @@ def _file_step(texts: Sequence[str]) -> int:
     return steps.most_common(1)[0][0] if steps else _USUAL_STEP
 
 
-def nearest(search: Sequence[str], texts: tuple[str, ...], shown: int = 9) -> str:
+def nearest(search: Sequence[str], texts: tuple[str, ...]) -> str:
     """Return the numbered lines of the file that are most like ``search``; "" if none is.
 
-    Where SEARCH is longer than ``shown``, the lines about the first difference are given.
+    Where SEARCH is long, the nine lines about the first difference are given.
     """
     best = _likeliest(search, texts)
     if best is None:
@@ -353,8 +354,8 @@ def nearest(search: Sequence[str], texts: tuple[str, ...], shown: int = 9) -> st
     differs = next(
         (at for at, line in enumerate(search, start=best) if texts[at : at + 1] != (line,)), best
     )
-    first = min(max(differs - shown // 3, best, 0), len(texts) - 1)
-    last = min(first + shown, len(texts))
+    first = min(max(differs - _SHOWN // 3, best, 0), len(texts) - 1)
+    last = min(first + _SHOWN, len(texts))
     width = len(str(last))
     return "\n".join(f"{at + 1:>{width}} | {texts[at][:160]}" for at in range(first, last))
 

@@ -154,11 +154,11 @@ def read_answer(path: Path) -> object:
         raise ChildError(Reason.NO_METRIC, f"{path.name} is not JSON: {error}") from None
 
 
-def read_plain(path: Path, limit: int = _ANSWER_BYTES) -> bytes:
+def read_plain(path: Path) -> bytes:
     """Return the content of a plain file that code under test could have put anything in for.
 
     Raises:
-        ChildError: NO_METRIC if it is missing, no plain file, or larger than ``limit`` bytes.
+        ChildError: NO_METRIC if it is missing, no plain file, or larger than 64 MiB.
     """
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
@@ -169,10 +169,11 @@ def read_plain(path: Path, limit: int = _ANSWER_BYTES) -> bytes:
         status = os.fstat(descriptor)
         if not stat.S_ISREG(status.st_mode) or status.st_nlink != 1:
             raise ChildError(Reason.NO_METRIC, f"{path.name} is not a plain file")
-        if status.st_size > limit:
-            size = f"{path.name} is {status.st_size >> 20} MiB; expected at most {limit >> 20}"
+        if status.st_size > _ANSWER_BYTES:
+            most = _ANSWER_BYTES >> 20
+            size = f"{path.name} is {status.st_size >> 20} MiB; expected at most {most}"
             raise ChildError(Reason.NO_METRIC, size)
-        return stream.read(limit)
+        return stream.read(_ANSWER_BYTES)
 
 
 def entry_file(settings: Settings, editable: tuple[str, ...]) -> str:

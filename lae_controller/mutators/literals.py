@@ -56,9 +56,9 @@ def step(rng: random.Random, reach: float | None = None) -> float:
     return rng.choice((-1.0, 1.0)) * rng.uniform(_LEAST, limit)
 
 
-def rounded(value: float, digits: int = 2) -> float:
-    """Keep ``digits`` significant digits."""
-    return float(f"{value:.{digits - 1}e}")
+def rounded(value: float) -> float:
+    """Keep two significant digits."""
+    return float(f"{value:.1e}")
 
 
 def move(

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 
+_LONGEST = 600  # characters of a remark
 _FRAME = re.compile(r'\s*File "([^"]+)", line (\d+)(?:, in (.+))?')
 _KEYED = re.compile(
     r"(?i)\b([\w-]*(?:key|token|secret|passw\w*|credential\w*|authorization))(\s*[=:]\s*)\S+"
@@ -18,10 +19,10 @@ _PATH = re.compile(r"(?<![\w.:/])(?:/[\w.+@~-]+){2,}/?")
 _USER = re.compile(r"\b[\w.+-]+@[\w-]+(?:\.[\w-]+)+")
 
 
-def clean_remark(text: str, longest: int = 600) -> str:
+def clean_remark(text: str) -> str:
     """Return a remark without secrets, addresses and paths of this machine, on few lines."""
     lines = _without_frames(text.splitlines())
-    return _blanked(" ".join(" ".join(lines).split()))[:longest]
+    return _blanked(" ".join(" ".join(lines).split()))[:_LONGEST]
 
 
 def _without_frames(lines: list[str]) -> list[str]:

@@ -17,6 +17,7 @@ from lae_controller.search.niche import percentile
 
 Trace = dict[str, Any]
 
+_HOVER_WIDTH = 56  # characters
 COLUMNS, ROWS = 480, 160
 """Points that fall into one cell of a grid this fine cannot be told apart; one is drawn."""
 
@@ -76,9 +77,9 @@ class Points:
         return {**trace, "xs": xs, "hoverinfo": "text", **more}
 
 
-def hover(*lines: str, width: int = 56) -> str:
+def hover(*lines: str) -> str:
     """Return text for a hover box: escaped, as plotly reads markup in it, and broken into lines."""
-    broken = (part for line in lines if line for part in textwrap.wrap(line, width)[:4])
+    broken = (part for line in lines if line for part in textwrap.wrap(line, _HOVER_WIDTH)[:4])
     return "<br>".join(html.escape(part, quote=False) for part in broken)
 
 
