@@ -97,3 +97,16 @@ def unpack_once(archive: Archive, target: Path) -> None:
         remove_tree(aside)
         if not target.is_dir():
             raise
+
+
+def write_pieces(target: Path, mode: int, pieces: Iterable[bytes]) -> None:
+    """Write a file that comes in pieces; if they break off, it is not there at all."""
+    make_folder(target.parent)
+    part = target.with_name(f".{target.name}.part")
+    try:
+        with part.open("wb") as stream:
+            stream.writelines(pieces)
+        part.chmod(mode)
+        part.replace(target)
+    finally:
+        part.unlink(missing_ok=True)

@@ -7,16 +7,17 @@ import threading
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from lae_controller import __version__
 from lae_controller.errors import LaeError, PrerequisiteError
-from lae_controller.executors.archive import inside
+from lae_controller.executors.archive import inside, write_pieces
 from lae_controller.executors.ray_cluster import Node, Share, fitting, nodes
 from lae_controller.executors.ray_node import PIECE_BYTES, Keeper, Survey
 from lae_controller.executors.ray_packing import Packing
-from lae_controller.files import make_folder, write_json
+from lae_controller.files import write_json
 
 _BEAT_S = 0.5
 _LAYING_OUT_S = 600.0
@@ -223,27 +224,21 @@ class Keepers:
             with contextlib.suppress(self._engine.exceptions.RayError):
                 kept.actor.end.remote(key, token)
 
-    def bring(self, node: str, key: str, token: str, folder: Path) -> bool:
-        """Fetch the large files that an evaluation left; False if its node is gone.
+    def bring(self, node: str, key: str, token: str, folder: Path) -> None:
+        """Fetch the large files that an evaluation left, as far as its node is there.
 
         Args:
             folder: of its runs on this machine.
         """
         actor = self._actor_of(node)
         if actor is None:
-            return False
-        try:
+            return
+        with contextlib.suppress(self._engine.exceptions.RayError, TimeoutError):
             for path, mode, size in self._call(actor.listing, key, token):
                 target = folder / inside("/".join(path.split("/")[1:]))
                 if not target.exists():
-                    make_folder(target.parent)
-                    with target.open("xb") as stream:
-                        for offset in range(0, size, PIECE_BYTES):
-                            stream.write(self._call(actor.piece, key, token, path, offset))
-                    target.chmod(mode)
-        except (self._engine.exceptions.RayError, TimeoutError):
-            return False
-        return True
+                    piece = partial(self._call, actor.piece, key, token, path)
+                    write_pieces(target, mode, map(piece, range(0, size, PIECE_BYTES)))
 
     def forget(self, node: str, key: str, token: str) -> None:
         """Let a node remove what an evaluation left there; does not wait."""

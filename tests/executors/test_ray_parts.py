@@ -6,6 +6,7 @@ import importlib.util
 import subprocess
 import sys
 import threading
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -23,6 +24,7 @@ from lae_controller.executors.archive import (
     pack,
     unpack,
     unpack_once,
+    write_pieces,
 )
 from lae_controller.executors.ray_cluster import Node, Share, share_of
 from lae_controller.executors.ray_mirror import Mirror, Packs, Silent
@@ -140,6 +142,19 @@ def test_an_address_where_nothing_listens_is_said(
 
 
 # -- archives --------------------------------------------------------------------------------------
+
+
+def test_a_file_whose_pieces_break_off_is_not_taken_for_whole(tmp_path: Path) -> None:
+    def pieces() -> Iterator[bytes]:
+        yield b"half"
+        raise TimeoutError
+
+    target = tmp_path / "outputs" / "weights.bin"
+    with pytest.raises(TimeoutError):
+        write_pieces(target, 0o640, pieces())
+    assert list(target.parent.iterdir()) == []
+    write_pieces(target, 0o640, [b"half", b"half"])
+    assert (target.read_bytes(), target.stat().st_mode & 0o777) == (b"halfhalf", 0o640)
 
 
 def test_an_archive_gives_the_same_files_back(tmp_path: Path) -> None:
