@@ -39,7 +39,7 @@ from lae_controller.change.diff import apply_change  # noqa: E402
 from lae_controller.change.normal_form import digest  # noqa: E402
 from lae_controller.config import MutatorSettings  # noqa: E402
 from lae_controller.errors import ChildError  # noqa: E402
-from lae_controller.mutators.credit import OperatorCredits  # noqa: E402
+from lae_controller.mutators.credit import Credits  # noqa: E402
 from lae_controller.outputs.artifacts import read_artifacts, trim_traceback  # noqa: E402
 from lae_controller.outputs.metric import find_metric  # noqa: E402
 from lae_controller.program import Artifacts, Direction, child_id  # noqa: E402
@@ -77,7 +77,7 @@ class Course:
     tried: list[Tried] = field(default_factory=list)
     elites: list[Inspiration] = field(default_factory=list)
     known: set[str] = field(default_factory=set)
-    kinds: OperatorCredits = field(default_factory=OperatorCredits)
+    kinds: Credits = field(default_factory=Credits)
 
 
 @dataclass

@@ -13,7 +13,7 @@ from typing import Any
 
 from lae_controller.codec import decode, encode
 from lae_controller.ledger import Event, HistoryRow
-from lae_controller.mutators.credit import OperatorCredits
+from lae_controller.mutators.credit import Credits
 from lae_controller.noise import Claim, Noise, claim, mean_of, pooled
 from lae_controller.program import (
     BROKEN,
@@ -110,8 +110,8 @@ class RunState:
         self.claims: dict[str, list[tuple[float, float]]] = {}
         self.tests: dict[str, tuple[float | None, str]] = {}
         self._tried: dict[str, deque[Tried]] = {}
-        self._credits = OperatorCredits()
-        self._kinds = OperatorCredits()
+        self._credits = Credits()
+        self._kinds = Credits()
         self.usage = Usage(cost_usd=0.0)
 
     def apply(self, event: Event) -> None:

@@ -43,7 +43,7 @@ class Tried:
 
 @dataclass(frozen=True, slots=True)
 class Credit:
-    """How one mutation operator has done lately (all decay with age).
+    """How one mutation operator, or kind of intervention, has done lately (all decay with age).
 
     Attributes:
         tried: children made by it.

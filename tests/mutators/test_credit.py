@@ -2,13 +2,13 @@ from __future__ import annotations
 
 import pytest
 
-from lae_controller.mutators.credit import HALF_LIFE, OperatorCredits
+from lae_controller.mutators.credit import HALF_LIFE, Credits
 from lae_controller.mutators.operators import OPERATORS, weight
 from lae_controller.task import Credit
 
 
 def test_counts_children_and_kept_ones() -> None:
-    credits = OperatorCredits(half_life=1e9)
+    credits = Credits(half_life=1e9)
     for kept in (True, False, True):
         credits.tell("scale-rate", kept)
     credit = credits.as_mapping()["scale-rate"]
@@ -17,7 +17,7 @@ def test_counts_children_and_kept_ones() -> None:
 
 
 def test_old_children_fade() -> None:
-    credits = OperatorCredits()
+    credits = Credits()
     credits.tell("scale-rate", True)
     for _ in range(int(HALF_LIFE)):
         credits.tell("flip-flag", False)
@@ -26,7 +26,7 @@ def test_old_children_fade() -> None:
 
 
 def test_no_operator_is_not_counted() -> None:
-    credits = OperatorCredits()
+    credits = Credits()
     credits.tell("-", True)
     assert credits.as_mapping() == {}
 
