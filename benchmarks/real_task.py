@@ -45,10 +45,11 @@ from lae_controller import config, session  # noqa: E402
 from lae_controller.config import Settings, TotalBudget  # noqa: E402
 from lae_controller.evaluators.baseline import BASELINE_ID  # noqa: E402
 from lae_controller.evolution import EvolutionSettings, SelectionSettings  # noqa: E402
-from lae_controller.ledger import HistoryRow, Ledger  # noqa: E402
+from lae_controller.ledger import Ledger  # noqa: E402
 from lae_controller.outputs.metric import find_metric  # noqa: E402
 from lae_controller.program import Status  # noqa: E402
 from lae_controller.remarks import silent  # noqa: E402
+from lae_controller.rows import HistoryRow  # noqa: E402
 
 BINS = 10
 FRESH_SEEDS = range(9000, 9010)

@@ -12,16 +12,7 @@ from lae_controller.codec import encode
 from lae_controller.config import Settings
 from lae_controller.errors import LedgerError
 from lae_controller.evaluators.baseline import BASELINE_ID, Baseline
-from lae_controller.ledger import (
-    ArchiveRow,
-    Event,
-    HistoryRow,
-    Ledger,
-    archive_bytes,
-    complexity_text,
-    history_bytes,
-    parse_complexity,
-)
+from lae_controller.ledger import Event, Ledger
 from lae_controller.noise import mean_of
 from lae_controller.program import (
     Cell,
@@ -33,6 +24,14 @@ from lae_controller.program import (
     Status,
     is_baseline,
     sort_key,
+)
+from lae_controller.rows import (
+    ArchiveRow,
+    HistoryRow,
+    archive_bytes,
+    complexity_text,
+    history_bytes,
+    parse_complexity,
 )
 from lae_controller.search import Search
 from lae_controller.state import RunState

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from lae_controller.codec import decode, encode
-from lae_controller.ledger import Event, HistoryRow
+from lae_controller.ledger import Event
 from lae_controller.mutators.credit import Credits
 from lae_controller.noise import Claim, Noise, claim, mean_of, pooled
 from lae_controller.program import (
@@ -31,6 +31,7 @@ from lae_controller.program import (
     is_baseline,
     parse_child_id,
 )
+from lae_controller.rows import HistoryRow
 from lae_controller.search import Search
 from lae_controller.task import Credit, Tried
 from lae_controller.told import Told, cost_of_run, row_of

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from lae_controller.codec import encode
-from lae_controller.ledger import HistoryRow
 from lae_controller.program import Evaluation, Placement, Record
+from lae_controller.rows import HistoryRow
 
 
 @dataclass(frozen=True, slots=True)

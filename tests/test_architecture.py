@@ -36,6 +36,7 @@ LAYERS = {
     "machine": 1,
     "lock": 1,
     "trash": 1,
+    "rows": 1,
     "ledger": 1,
     "sandbox": 1,
     "search": 2,

@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 
 from lae_controller.errors import LedgerError
-from lae_controller.ledger import (
+from lae_controller.ledger import Ledger
+from lae_controller.rows import (
     HISTORY_HEADER,
     ArchiveRow,
     HistoryRow,
-    Ledger,
     complexity_text,
     parse_complexity,
 )

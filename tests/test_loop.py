@@ -19,9 +19,10 @@ from tiny_project import make_project
 from lae_controller import build, config, session
 from lae_controller.budget import Stop
 from lae_controller.codec import decode
-from lae_controller.ledger import HISTORY_HEADER, HistoryRow, Ledger
+from lae_controller.ledger import Ledger
 from lae_controller.lock import ControllerLock
 from lae_controller.program import Record, Status
+from lae_controller.rows import HISTORY_HEADER, HistoryRow
 
 LEDGERS = ("history.tsv", "archive.tsv")
 

@@ -8,9 +8,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from lae_controller.codec import decode
-from lae_controller.ledger import Event, cell_text
+from lae_controller.ledger import Event
 from lae_controller.noise import mean_of
 from lae_controller.program import Direction, Record, is_baseline, parse_child_id
+from lae_controller.rows import cell_text
 
 
 @dataclass(slots=True)

@@ -11,9 +11,9 @@ from lae_controller.change.patch import repository_prefix
 from lae_controller.config import Settings
 from lae_controller.errors import ConfigError
 from lae_controller.files import read_json
-from lae_controller.ledger import HistoryRow
 from lae_controller.lock import holder, is_held
 from lae_controller.parts import Core
+from lae_controller.rows import HistoryRow
 from lae_controller.views.summary import summarise
 from lae_controller.views.text import short
 

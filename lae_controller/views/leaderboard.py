@@ -6,9 +6,9 @@ import statistics
 
 from lae_controller.config import Settings
 from lae_controller.evaluators.baseline import Baseline
-from lae_controller.ledger import cell_text
 from lae_controller.noise import Claim
 from lae_controller.program import Cell
+from lae_controller.rows import cell_text
 from lae_controller.views.held_out import held_out
 from lae_controller.views.summary import Placed, Summary
 from lae_controller.views.text import (

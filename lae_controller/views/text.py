@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
-from lae_controller.ledger import complexity_text
 from lae_controller.program import Cell, Elite, Usage
+from lae_controller.rows import complexity_text
 
 _SHADES = "123456789"
 

@@ -13,8 +13,9 @@ import pytest
 from tiny_project import make_project
 
 from lae_controller import config, session
-from lae_controller.ledger import HistoryRow, Ledger
+from lae_controller.ledger import Ledger
 from lae_controller.quantities import TotalBudget
+from lae_controller.rows import HistoryRow
 from lae_controller.trackers import near_end
 
 pytestmark = [

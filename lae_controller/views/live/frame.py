@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from lae_controller.budget import Budget
 from lae_controller.config import Settings
 from lae_controller.evaluators.baseline import Baseline
-from lae_controller.ledger import HistoryRow
 from lae_controller.program import Cell
+from lae_controller.rows import HistoryRow
 from lae_controller.state import RunState
 from lae_controller.views.summary import Summary, summarise
 from lae_controller.views.text import clock, printable, short, signed, usage_text

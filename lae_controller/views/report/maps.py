@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from lae_controller.config import Settings
-from lae_controller.ledger import complexity_text
 from lae_controller.program import Cell, Direction, Measures
+from lae_controller.rows import complexity_text
 from lae_controller.search.niche import Edges, RunningAxis, percentile
 from lae_controller.views.report.figures import Figure, Trace, hover, rounded
 from lae_controller.views.report.history import History
