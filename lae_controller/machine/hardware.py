@@ -46,7 +46,7 @@ class Hardware:
 
 
 @dataclass(frozen=True, slots=True)
-class Concurrency:
+class DerivedConcurrency:
     """How many children train at the same time.
 
     Attributes:
@@ -93,7 +93,7 @@ def probe(
     )
 
 
-def derive_concurrency(hardware: Hardware) -> Concurrency:
+def derive_concurrency(hardware: Hardware) -> DerivedConcurrency:
     """Derive how many children train at a time.
 
     Without a GPU one for every four cores; with one GPU one, as nobody knows yet whether two
@@ -103,15 +103,15 @@ def derive_concurrency(hardware: Hardware) -> Concurrency:
     if not slots:
         plural = "core" if hardware.cores == 1 else "cores"
         reason = f"CPU only: one for every 4 of {hardware.cores} usable {plural}, at least 1"
-        return Concurrency(max(1, hardware.cores // 4), reason, "")
+        return DerivedConcurrency(max(1, hardware.cores // 4), reason, "")
     if len(slots) == 1:
         question = (
             f"There is one accelerator, {_described(slots[0])}: do several training runs "
             "fit on it at the same time, and if so how many?"
         )
-        return Concurrency(1, f"one {_kind(slots[0])}: one child at a time", question)
+        return DerivedConcurrency(1, f"one {_kind(slots[0])}: one child at a time", question)
     kinds = " and ".join(sorted({f"{_kind(slot)}s" for slot in slots}))
-    return Concurrency(len(slots), f"{len(slots)} {kinds}: one child on each", "")
+    return DerivedConcurrency(len(slots), f"{len(slots)} {kinds}: one child on each", "")
 
 
 def to_json(hardware: Hardware) -> dict[str, object]:
@@ -128,7 +128,7 @@ def note(hardware: Hardware) -> dict[str, object]:
     }
 
 
-def render(hardware: Hardware, concurrency: Concurrency) -> str:
+def render(hardware: Hardware, concurrency: DerivedConcurrency) -> str:
     """Return lines for people: each limit with where it comes from, and what follows."""
     lines = [
         _line("CPU", f"{hardware.cores} of {hardware.total_cores} cores", hardware.cores_source),

@@ -49,7 +49,7 @@ _ALIVE = frozenset({ExperimentState.RUNNING, ExperimentState.PAUSED})
 
 
 @dataclass(frozen=True, slots=True)
-class Search:
+class ServedParts:
     """What one search is put together from.
 
     Attributes:
@@ -128,25 +128,25 @@ class Engine:
         self._experiment.take_reported()  # what came before lies in the book, and is told from it
         if not self._await_seed():
             return
-        search = self._open()
+        parts = self._open()
         try:
-            search.steps.begin(variants=0)
-            search.observe(search.steps.state)
-            self._take_up(search)
-            while self._goes_on(search):
-                self._turn(search)
-            search.observe(search.steps.state)
+            parts.steps.begin(variants=0)
+            parts.observe(parts.steps.state)
+            self._take_up(parts)
+            while self._goes_on(parts):
+                self._turn(parts)
+            parts.observe(parts.steps.state)
         finally:
             self._lifelines.end_all()
-            search.steps.close()
+            parts.steps.close()
 
-    def _turn(self, search: Search) -> None:
+    def _turn(self, parts: ServedParts) -> None:
         """Ask for what there is room for, tell what came in, or wait for either."""
-        self._fill(search)
-        for asked, result in search.pipeline.finished(_ALL):
-            self._tell(search, asked, result)
-        if not search.pipeline:
-            self._rest(search.steps)
+        self._fill(parts)
+        for asked, result in parts.pipeline.finished(_ALL):
+            self._tell(parts, asked, result)
+        if not parts.pipeline:
+            self._rest(parts.steps)
 
     def _await_seed(self) -> bool:
         """Wait until the seed program has a score; False if the experiment ends before."""
@@ -158,26 +158,26 @@ class Engine:
                 experiment.changed.wait(_WAIT_S)
         return not self._closing
 
-    def _goes_on(self, search: Search) -> bool:
+    def _goes_on(self, parts: ServedParts) -> bool:
         """Whether programs may still be asked for, or there is something to tell."""
         experiment = self._experiment
         if self._closing or experiment.broken:
             return False
-        pipeline = search.pipeline
+        pipeline = parts.pipeline
         under_way = pipeline.proposing + pipeline.ready + pipeline.untold > 0
-        return experiment.state in _ALIVE or under_way or search.executor.owes()
+        return experiment.state in _ALIVE or under_way or parts.executor.owes()
 
-    def _fill(self, search: Search) -> None:
+    def _fill(self, parts: ServedParts) -> None:
         """Ask for as many programs as there is room for."""
-        state, size = search.steps.state, self._experiment.book.config.concurrency
-        purse = search.pipeline.purse
+        state, size = parts.steps.state, self._experiment.book.config.concurrency
+        purse = parts.pipeline.purse
         while self._experiment.room() and state.never_ran < NEVER_RAN_LIMIT and not purse.is_empty:
-            check_free(search.steps.settings.lae_dir, DISK_FLOOR)
+            check_free(parts.steps.settings.lae_dir, DISK_FLOOR)
             whole = size if state.gen_asked >= state.gen_size else state.gen_size
-            (asked,) = search.steps.choose(state.next_ids(whole)[:1], whole)
-            search.steps.ask([asked])
+            (asked,) = parts.steps.choose(state.next_ids(whole)[:1], whole)
+            parts.steps.ask([asked])
             self._show(asked)
-            search.pipeline.add(asked)
+            parts.pipeline.add(asked)
         if purse.is_empty:
             limit = self._catalogue.mutator.max_cost_usd
             self._give_up(Action.STOP, f"the next proposal could pass max_cost_usd ({limit} USD)")
@@ -187,13 +187,13 @@ class Engine:
         program = ServedProgram(asked.child_id, ProgramState.INITIALIZED, self._now(), (parent,))
         self._experiment.asked(program)
 
-    def _tell(self, search: Search, asked: Asked, result: Result) -> None:
-        finished = search.steps.state.finished_gen
-        search.steps.tell(asked, result)
-        search.steps.migrate_if_due()
-        if search.steps.state.finished_gen > finished and time.monotonic() >= self._show_after:
+    def _tell(self, parts: ServedParts, asked: Asked, result: Result) -> None:
+        finished = parts.steps.state.finished_gen
+        parts.steps.tell(asked, result)
+        parts.steps.migrate_if_due()
+        if parts.steps.state.finished_gen > finished and time.monotonic() >= self._show_after:
             began = time.monotonic()
-            search.observe(search.steps.state)
+            parts.observe(parts.steps.state)
             self._show_after = time.monotonic() + _SELDOM * (time.monotonic() - began)
         if asked.child_id in self._experiment.book.programs:
             self._reasons.clear()
@@ -223,7 +223,7 @@ class Engine:
 
     # -- opening -----------------------------------------------------------------------------
 
-    def _open(self) -> Search:
+    def _open(self) -> ServedParts:
         """Read (and mend) the ledgers of the search; a fresh one is empty."""
         experiment = self._experiment
         book = experiment.book
@@ -236,29 +236,29 @@ class Engine:
         children = self._children(settings, prepared)
         steps = ServedSteps(Core(settings, prepared, state, ledger, children), made)
         pipeline = ServedPipeline(steps, executor, self._mutators, in_order=False)
-        return Search(steps, pipeline, executor, observer(settings, prepared, silent))
+        return ServedParts(steps, pipeline, executor, observer(settings, prepared, silent))
 
     def _children(self, settings: Settings, prepared: Prepared) -> ServedChildren:
         return ServedChildren(
             self._experiment, self._catalogue, settings, prepared, self._lifelines
         )
 
-    def _take_up(self, search: Search) -> None:
+    def _take_up(self, parts: ServedParts) -> None:
         """Go on with programs of an earlier session.
 
         What was reported is told, what was ready stays with whoever holds it, and what was still
         being made is made anew, unless the experiment has ended.
         """
-        steps = search.steps
+        steps = parts.steps
         left = list(steps.state.asked.values())
         outcomes = steps.on_disk(left)
         for asked in left:
             program = self._experiment.book.programs.get(asked.child_id)
             if asked.child_id in outcomes:
-                self._tell(search, asked, outcomes[asked.child_id])
+                self._tell(parts, asked, outcomes[asked.child_id])
             elif program is not None and program.mutation is not None:
                 steps.made[asked.child_id] = program.mutation
-                search.pipeline.take_up(Pending(asked, program.mutation, program.digest, ""))
+                parts.pipeline.take_up(Pending(asked, program.mutation, program.digest, ""))
             elif self._experiment.state in _ALIVE:
                 self._show(asked)
-                search.pipeline.add(asked)
+                parts.pipeline.add(asked)
