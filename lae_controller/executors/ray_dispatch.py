@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from lae_controller.errors import LaeError, PrerequisiteError
-from lae_controller.executors.archive import unpack
+from lae_controller.executors.packed import unpack
 from lae_controller.executors.ray_cluster import Share
 from lae_controller.executors.ray_keepers import SHARED, Keepers
 from lae_controller.executors.ray_node import Came, Order, Work, own_files, perform

@@ -13,7 +13,7 @@ from typing import Any
 
 from lae_controller import __version__
 from lae_controller.errors import LaeError, PrerequisiteError
-from lae_controller.executors.archive import inside, write_pieces
+from lae_controller.executors.packed import inside, write_pieces
 from lae_controller.executors.ray_cluster import Node, Share, fitting, nodes
 from lae_controller.executors.ray_node import PIECE_BYTES, Keeper, Survey
 from lae_controller.executors.ray_packing import Packing

@@ -1,6 +1,6 @@
 """What a node holds of a run: a mirror of its sandbox, packs that runs share, and signs of life.
 
-packs/<digest>/        an unpacked archive: written once a node, never changed
+packs/<digest>/        an unpacked pack: written once a node, never changed
 runs/<key>-<node>/     the mirror of one run
   recipe.pickle        there once everything else is
   refused              why nothing can run here
@@ -29,7 +29,7 @@ from pathlib import Path
 from lae_controller.config import Settings
 from lae_controller.errors import PrerequisiteError
 from lae_controller.evaluators.baseline import BASELINE_ID
-from lae_controller.executors.archive import Archive, unpack_once
+from lae_controller.executors.packed import Pack, unpack_once
 from lae_controller.executors.ray_recipe import Recipe
 from lae_controller.files import make_folder, remove_tree, write_atomic
 from lae_controller.sandbox.programs import build
@@ -55,28 +55,28 @@ def home_of(node_dir: str | None) -> Path:
 
 
 class Packs:
-    """Unpacked archives of one node, by digest."""
+    """Unpacked packs of one node, by digest."""
 
     def __init__(self, home: Path) -> None:
         self._folder = home / "packs"
 
     def path(self, digest: str) -> Path:
-        """Return where an archive is unpacked."""
+        """Return where a pack is unpacked."""
         return self._folder / digest
 
     def holds(self, digest: str) -> bool:
-        """Say whether an archive is there; if so it counts as used today."""
+        """Say whether a pack is there; if so it counts as used today."""
         place = self.path(digest)
         if place.is_dir():
             os.utime(place)
             return True
         return False
 
-    def add(self, digest: str, archive: Archive) -> None:
-        """Unpack an archive, unless it is there."""
+    def add(self, digest: str, packed: Pack) -> None:
+        """Unpack a pack, unless it is there."""
         if not self.holds(digest):
             make_folder(self._folder)
-            unpack_once(archive, self.path(digest))
+            unpack_once(packed, self.path(digest))
 
     def prune(self) -> None:
         """Remove what no run has used for two weeks."""

@@ -19,7 +19,7 @@ from typing import Any
 
 from lae_controller.errors import ConfigError, LaeError, PrerequisiteError, RefusedError
 from lae_controller.evaluators import Evaluator, Interrupted
-from lae_controller.executors.archive import Archive, files_below, pack, unpack
+from lae_controller.executors.packed import Pack, files_below, pack, unpack
 from lae_controller.executors.ray_mirror import Mirror, Packs, Silent, home_of
 from lae_controller.executors.ray_recipe import Recipe, code_digest, signature
 from lae_controller.files import make_folder, remove_tree
@@ -64,9 +64,9 @@ class Order:
     work: Work
     program: str
     name: str
-    own: Archive
+    own: Pack
     gone: tuple[str, ...]
-    scoring: Archive | None
+    scoring: Pack | None
     gpus: float
 
 
@@ -89,8 +89,8 @@ class Came:
     value: Any = None
     error: tuple[str, str] | None = None
     lost: str = ""
-    files: Archive = ()
-    scoring: Archive = ()
+    files: Pack = ()
+    scoring: Pack = ()
     left: int = 0
 
     def exception(self) -> LaeError | None:
@@ -157,9 +157,9 @@ class Keeper:
         """Say whether a pack is there."""
         return Packs(self._home).holds(digest)
 
-    def add(self, digest: str, archive: Archive) -> None:
+    def add(self, digest: str, packed: Pack) -> None:
         """Take in a pack."""
-        Packs(self._home).add(digest, archive)
+        Packs(self._home).add(digest, packed)
 
     def lay_out(self, recipe: Recipe, data: Mapping[str, str], packed: Mapping[str, str]) -> None:
         """Make everything ready for workers.
@@ -280,7 +280,7 @@ def _devices(given: str) -> tuple[Any, ...]:
     return find(Path("/"), {"CUDA_VISIBLE_DEVICES": given}, 0).accelerators
 
 
-def _results(folder: Path, program: Path) -> tuple[Archive, int]:
+def _results(folder: Path, program: Path) -> tuple[Pack, int]:
     """Return what comes back of the runs in ``folder``, and how many files stay here."""
     wanted: list[str] = []
     total = left = 0
@@ -308,7 +308,7 @@ def _same(place: Path, original: Path) -> bool:
     return original.read_bytes() == place.read_bytes()
 
 
-def _news(order: Order, lae: Path) -> Archive:
+def _news(order: Order, lae: Path) -> Pack:
     """Return what the scoring mode wrote down that the order did not bring."""
     if order.scoring is None or not (lae / "scoring").is_dir():
         return ()
@@ -329,7 +329,7 @@ def _plain_environment() -> Iterator[None]:
         os.environ.update(own)
 
 
-def own_files(program: Path, recipe: Recipe) -> tuple[Archive, tuple[str, ...]]:
+def own_files(program: Path, recipe: Recipe) -> tuple[Pack, tuple[str, ...]]:
     """Return the files in which a program differs from the harness, and those it has not.
 
     Only editable and added files can differ (see ``programs.check_bounds``).

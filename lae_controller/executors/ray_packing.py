@@ -9,7 +9,7 @@ from typing import Any
 
 from lae_controller.config import Settings
 from lae_controller.errors import PrerequisiteError
-from lae_controller.executors.archive import Archive, digest_of, files_below, pack
+from lae_controller.executors.packed import Pack, digest_of, files_below, pack
 from lae_controller.executors.ray_recipe import Data, Evaluators, Recipe, code_digest, data_of
 from lae_controller.machine.slots import thread_variables
 from lae_controller.sandbox.snapshot import Snapshot
@@ -19,7 +19,7 @@ LIMIT_BYTES = 2 << 30
 
 
 class Packing:
-    """The archives of one recipe, in the engine's object store. Safe to use from any thread."""
+    """The packs of one recipe, in the engine's object store. Safe to use from any thread."""
 
     def __init__(
         self,
@@ -51,15 +51,15 @@ class Packing:
             silence=settings.executor.lifeline,
         )
 
-    def _put(self, archive: Archive) -> str:
-        if not archive:
+    def _put(self, packed: Pack) -> str:
+        if not packed:
             return ""
-        digest = digest_of(archive)
-        self._refs[digest] = self._engine.put(archive)
+        digest = digest_of(packed)
+        self._refs[digest] = self._engine.put(packed)
         return digest
 
     def ref(self, digest: str) -> Any:
-        """Return what stands for an archive, to be an argument of a call."""
+        """Return what stands for a pack, to be an argument of a call."""
         return self._refs[digest]
 
     def data(self, data: Data, host: str) -> tuple[str, str]:
@@ -91,13 +91,13 @@ class Packing:
         return digest, digest if source.is_dir() else f"{digest}/{source.name}"
 
 
-def scoring_of(settings: Settings) -> Archive:
+def scoring_of(settings: Settings) -> Pack:
     """Return what the scoring mode keeps for itself, such as its copy of a table."""
     folder = settings.lae_dir / "scoring"
     return pack(folder, files_below(folder)) if folder.is_dir() else ()
 
 
-def _withheld(settings: Settings) -> Archive:
+def _withheld(settings: Settings) -> Pack:
     """Return what no program may hold, and whoever scores it needs."""
     names: list[str] = []
     for name in settings.scoring.withheld:

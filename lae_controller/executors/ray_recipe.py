@@ -42,7 +42,7 @@ class Recipe:
         settings: with the paths of the controller's machine.
         evaluators: makes the Evaluator there.
         threads: environment that bounds the threads of one child.
-        base, scoring, withheld: digests of the archives of the harness, of what the scoring mode
+        base, scoring, withheld: digests of the packs of the harness, of what the scoring mode
             keeps, and of what no program may hold; empty if there is nothing.
         code: of this package, which must be the same everywhere.
         lae_dir: the sandbox on the controller's machine; hidden from runs where it can be seen.

@@ -17,7 +17,7 @@ from tiny_project import make_project
 from lae_controller import build, config
 from lae_controller.errors import ConfigError, PrerequisiteError, RefusedError
 from lae_controller.executors import ray_cluster, ray_node, ray_recipe
-from lae_controller.executors.archive import (
+from lae_controller.executors.packed import (
     Packed,
     digest_of,
     files_below,
@@ -141,7 +141,7 @@ def test_an_address_where_nothing_listens_is_said(
         ray_cluster.connect(settings)
 
 
-# -- archives --------------------------------------------------------------------------------------
+# -- packs -----------------------------------------------------------------------------------------
 
 
 def test_a_file_whose_pieces_break_off_is_not_taken_for_whole(tmp_path: Path) -> None:
@@ -157,21 +157,21 @@ def test_a_file_whose_pieces_break_off_is_not_taken_for_whole(tmp_path: Path) ->
     assert (target.read_bytes(), target.stat().st_mode & 0o777) == (b"halfhalf", 0o640)
 
 
-def test_an_archive_gives_the_same_files_back(tmp_path: Path) -> None:
+def test_a_pack_gives_the_same_files_back(tmp_path: Path) -> None:
     source, target = tmp_path / "a", tmp_path / "b"
     (source / "deep").mkdir(parents=True)
     (source / "run.sh").write_bytes(b"#!/bin/sh\n\x00")
     (source / "run.sh").chmod(0o755)
     (source / "deep" / "empty").touch()
     (source / "link").symlink_to("run.sh")
-    archive = pack(source, files_below(source))
-    assert [each.path for each in archive] == ["deep/empty", "run.sh"]
-    unpack(archive, target)
+    packed = pack(source, files_below(source))
+    assert [each.path for each in packed] == ["deep/empty", "run.sh"]
+    unpack(packed, target)
     assert (target / "run.sh").read_bytes() == b"#!/bin/sh\n\x00"
     assert (target / "run.sh").stat().st_mode & 0o777 == 0o755
-    assert pack(target, files_below(target)) == archive
+    assert pack(target, files_below(target)) == packed
     (target / "run.sh").chmod(0o644)
-    assert digest_of(pack(target, files_below(target))) != digest_of(archive)
+    assert digest_of(pack(target, files_below(target))) != digest_of(packed)
 
 
 @pytest.mark.parametrize("path", ["/etc/passwd", "../out", "a/../../out"])
@@ -182,12 +182,12 @@ def test_a_path_that_leads_out_is_refused(tmp_path: Path, path: str) -> None:
 
 
 def test_a_pack_is_written_once_whoever_comes_first(tmp_path: Path) -> None:
-    archive = (Packed("a", 0o644, b"1"),)
+    packed = (Packed("a", 0o644, b"1"),)
     packs = Packs(tmp_path)
-    packs.add("digest", archive)
+    packs.add("digest", packed)
     before = packs.path("digest").stat().st_ino
-    packs.add("digest", archive)
-    unpack_once(archive, packs.path("digest"))  # another process that had not seen it yet
+    packs.add("digest", packed)
+    unpack_once(packed, packs.path("digest"))  # another process that had not seen it yet
     assert packs.path("digest").stat().st_ino == before
     assert files_below(tmp_path) == ["packs/digest/a"]
 

@@ -26,10 +26,10 @@ class Packed:
     data: bytes
 
 
-Archive = tuple[Packed, ...]
+Pack = tuple[Packed, ...]
 
 
-def pack(root: Path, paths: Iterable[str]) -> Archive:
+def pack(root: Path, paths: Iterable[str]) -> Pack:
     """Return the plain files at ``paths`` below ``root``; links and all else are left out."""
     packed = []
     for path in paths:
@@ -47,22 +47,22 @@ def files_below(root: Path) -> list[str]:
     return sorted(found)
 
 
-def digest_of(archive: Archive) -> str:
-    """Return what tells one archive from another: paths, modes and content."""
+def digest_of(packed: Pack) -> str:
+    """Return what tells one pack from another: paths, modes and content."""
     whole = hashlib.sha256()
-    for each in archive:
+    for each in packed:
         whole.update(f"{each.path}\0{each.mode}\0{len(each.data)}\0".encode())
         whole.update(each.data)
     return whole.hexdigest()
 
 
-def unpack(archive: Archive, target: Path) -> None:
+def unpack(packed: Pack, target: Path) -> None:
     """Write the files below ``target``, over what is there.
 
     Raises:
         PrerequisiteError: if a path leads out of ``target``; nothing after it is written.
     """
-    for each in archive:
+    for each in packed:
         place = target / inside(each.path)
         make_folder(place.parent)
         place.unlink(missing_ok=True)
@@ -85,12 +85,12 @@ def inside(path: str) -> PurePosixPath:
     return found
 
 
-def unpack_once(archive: Archive, target: Path) -> None:
-    """Make ``target`` hold the archive, whole or not at all, whoever else does the same now."""
+def unpack_once(packed: Pack, target: Path) -> None:
+    """Make ``target`` hold the pack, whole or not at all, whoever else does the same now."""
     aside = target.with_name(f".{target.name}.{os.getpid()}.new")
     remove_tree(aside)
     make_folder(aside)
-    unpack(archive, aside)
+    unpack(packed, aside)
     try:
         aside.rename(target)
     except OSError:  # another process was first, with the same content
