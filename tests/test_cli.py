@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from tiny_project import make_project
+from typed import typed
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -44,7 +45,7 @@ def git(root: Path, *words: str) -> str:
 
 
 def best(run: Path) -> str:
-    found = json.loads(lae("best", str(run), "--json").stdout)
+    found = json.loads(typed("best", str(run), "--json").stdout)
     return str(found[0]["child_id"])
 
 
@@ -52,11 +53,11 @@ def test_every_command_has_help() -> None:
     listing = lae("--help").stdout
     for name in "probe init check run status stop best show diff export accept".split():
         assert f"  {name}" in listing
-        assert lae(name, "--help").returncode == 0
+        assert typed(name, "--help").returncode == 0
 
 
 def test_probe_prints_data_on_stdout() -> None:
-    found = json.loads(lae("probe", "--json").stdout)
+    found = json.loads(typed("probe", "--json").stdout)
     assert found["concurrency"] >= 1
     assert found["cores"] >= 1
 
@@ -67,7 +68,7 @@ def test_a_wrong_flag_is_usage() -> None:
 
 
 def test_without_a_config_it_says_what_to_do(tmp_path: Path) -> None:
-    done = lae("check", str(tmp_path))
+    done = typed("check", str(tmp_path))
     assert done.returncode == 2
     assert "lae init" in done.stderr
     assert "Traceback" not in done.stderr
@@ -81,14 +82,14 @@ def test_nothing_is_created_without_a_yes(project: Path) -> None:
 
 
 def test_check_reports_line_by_line_and_its_runs_are_reused(project: Path) -> None:
-    done = lae("check", str(project), "--json")
+    done = typed("check", str(project), "--json")
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
     assert found["verdict"] == "ready"
     names = list(dict.fromkeys(item["name"] for item in found["checks"]))
     expected = "config machine isolation program smoke full budget test noise"
     assert names == [*expected.split(), "a/a", "errors", "damage", "headroom", "estimate"]
-    again = lae("check", str(project))
+    again = typed("check", str(project))
     assert "baseline full" in done.stderr
     assert "probe: a byte-identical copy, full" in done.stderr
     assert again.stderr == ""
@@ -99,12 +100,12 @@ def test_a_budget_without_effect_is_refused_unless_forced(project: Path) -> None
     (project / "train.py").write_text("print('val_loss: 0.5')\n")
     text = (project / "loop.run.yaml").read_text()  # with no room for probes
     (project / "loop.run.yaml").write_text(text.replace("total_budget: 10", "total_budget: 4"))
-    assert lae("check", str(project)).returncode == 5
-    refused = lae("run", str(project), "--yes")
+    assert typed("check", str(project)).returncode == 5
+    refused = typed("run", str(project), "--yes")
     assert refused.returncode == 5
     assert "no effect" in refused.stderr
-    assert lae("check", str(project), "--force").returncode == 0
-    assert lae("run", str(project), "--yes").returncode == 0
+    assert typed("check", str(project), "--force").returncode == 0
+    assert typed("run", str(project), "--yes").returncode == 0
     board = (project / "sandbox/lae/leaderboard.md").read_text()
     assert "overruled with --force: budget." in board
 
@@ -118,22 +119,22 @@ def test_the_run_ends_with_a_synthesis_on_stdout(run: Path) -> None:
 
 
 def test_status_speaks_of_progress_and_spend(run: Path) -> None:
-    found = json.loads(lae("status", str(run), "--json").stdout)
+    found = json.loads(typed("status", str(run), "--json").stdout)
     assert found["running"] is False
     assert found["total"] == 10
     assert 8 < found["spent"] <= 10
     assert found["best"] == best(run)
-    assert lae("status", str(run / "sandbox" / "lae")).returncode == 0
+    assert typed("status", str(run / "sandbox" / "lae")).returncode == 0
 
 
 def test_stop_without_a_controller_says_so(run: Path) -> None:
-    done = lae("stop", str(run))
+    done = typed("stop", str(run))
     assert done.returncode == 2
     assert "no controller is running" in done.stderr
 
 
 def test_best_is_ranked(run: Path) -> None:
-    found = json.loads(lae("best", str(run), "--top", "3", "--json").stdout)
+    found = json.loads(typed("best", str(run), "--top", "3", "--json").stdout)
     metrics = [item["metric"] for item in found]
     assert metrics == sorted(metrics)
     assert len(metrics) == 3
@@ -142,26 +143,26 @@ def test_best_is_ranked(run: Path) -> None:
 
 def test_show_tells_everything(run: Path) -> None:
     child = best(run)
-    found = json.loads(lae("show", child, "--run", str(run), "--json").stdout)
+    found = json.loads(typed("show", child, "--run", str(run), "--json").stdout)
     assert found["child_id"] == child
     assert found["lineage"][-1] == "g0-i0-a0"
     assert found["artifacts"]["curve"]
-    assert "val_loss" in lae("show", child, "--run", str(run)).stdout
+    assert "val_loss" in typed("show", child, "--run", str(run)).stdout
 
 
 def test_an_unknown_child_is_named(run: Path) -> None:
-    done = lae("show", "g99-i0-a0", "--run", str(run))
+    done = typed("show", "g99-i0-a0", "--run", str(run))
     assert done.returncode == 2
     assert "is no child of this run" in done.stderr
 
 
 def test_diff_and_export_and_git_apply(run: Path, tmp_path: Path) -> None:
     child = best(run)
-    against = lae("diff", child, "--run", str(run), "--against", "baseline").stdout
+    against = typed("diff", child, "--run", str(run), "--against", "baseline").stdout
     assert against.startswith("diff --git a/model.py b/model.py")
-    assert lae("diff", child, "--run", str(run)).stdout.startswith("diff --git")
+    assert typed("diff", child, "--run", str(run)).stdout.startswith("diff --git")
     patch = tmp_path / "best.patch"
-    assert lae("export", child, "--run", str(run), "-o", str(patch)).returncode == 0
+    assert typed("export", child, "--run", str(run), "-o", str(patch)).returncode == 0
     clone = tmp_path / "clone"
     git(tmp_path, "clone", "-q", str(run), str(clone))
     git(clone, "apply", str(patch))
@@ -171,7 +172,7 @@ def test_diff_and_export_and_git_apply(run: Path, tmp_path: Path) -> None:
 
 
 def test_the_baseline_has_nothing_to_export(run: Path) -> None:
-    done = lae("export", "g0-i0-a0", "--run", str(run))
+    done = typed("export", "g0-i0-a0", "--run", str(run))
     assert done.returncode == 2
     assert "nothing to export" in done.stderr
 
@@ -190,13 +191,13 @@ def test_detach_returns_and_the_run_goes_on(project: Path) -> None:
 
 
 def test_a_total_given_as_a_flag_is_what_status_shows(project: Path) -> None:
-    done = lae("run", str(project), "--yes", "--json", "--total-budget", "5")
+    done = typed("run", str(project), "--yes", "--json", "--total-budget", "5")
     assert json.loads(done.stdout)["total"] == 5
-    assert json.loads(lae("status", str(project), "--json").stdout)["total"] == 5
+    assert json.loads(typed("status", str(project), "--json").stdout)["total"] == 5
 
 
 def test_a_total_that_the_baseline_alone_would_spend_is_refused(project: Path) -> None:
-    done = lae("run", str(project), "--yes", "--total-budget", "2")
+    done = typed("run", str(project), "--yes", "--total-budget", "2")
     assert done.returncode == 2
     assert "total_budget is 2; expected at least 4" in done.stderr
     assert not (project / "sandbox").exists()
@@ -209,8 +210,8 @@ def test_a_run_can_be_looked_at_although_a_setting_was_changed(run: Path, tmp_pa
     shutil.copytree(run, copied, symlinks=True)
     path = copied / "loop.run.yaml"
     path.write_text(path.read_text().replace("budget: 4", "budget: 8", 1))
-    assert lae("best", str(copied)).returncode == 0
-    refused = lae("run", str(copied), "--yes")
+    assert typed("best", str(copied)).returncode == 0
+    refused = typed("run", str(copied), "--yes")
     assert refused.returncode == 2
     assert "budget is 8.0, but this run began with 4.0" in refused.stderr
 
@@ -237,7 +238,7 @@ def test_status_speaks_of_a_run_that_is_still_at_its_baseline(project: Path) -> 
 def test_the_sandbox_may_lie_in_the_project_itself(project: Path) -> None:
     with (project / "loop.run.yaml").open("a") as stream:
         stream.write("sandbox_root: .\n")
-    assert lae("run", str(project), "--yes", "--total-budget", "5").returncode == 0
+    assert typed("run", str(project), "--yes", "--total-budget", "5").returncode == 0
     assert not (project / "lae" / "base" / "lae").exists()
 
 
@@ -245,7 +246,7 @@ def test_a_program_that_no_mutator_can_edit_is_refused(project: Path) -> None:
     (project / "notes.txt").write_text("rate 0.5\n")
     text = (project / "loop.run.yaml").read_text().replace("[model.py]", "[notes.txt]")
     (project / "loop.run.yaml").write_text(text)
-    done = lae("check", str(project))
+    done = typed("check", str(project))
     assert done.returncode == 5
     assert "none of notes.txt" in done.stderr
 
@@ -253,7 +254,7 @@ def test_a_program_that_no_mutator_can_edit_is_refused(project: Path) -> None:
 def test_data_that_is_not_there_is_named(project: Path) -> None:
     with (project / "loop.run.yaml").open("a") as stream:
         stream.write("data_paths: [nowhere]\n")
-    done = lae("check", str(project))
+    done = typed("check", str(project))
     assert done.returncode == 2
     assert "data_paths holds 'nowhere'" in done.stderr
 
@@ -261,7 +262,7 @@ def test_data_that_is_not_there_is_named(project: Path) -> None:
 @pytest.mark.parametrize(("content", "said"), [(b"\xff\xfe", "UTF-8"), (b"", "is missing")])
 def test_init_on_a_file_that_is_none_says_so(project: Path, content: bytes, said: str) -> None:
     (project / "loop.run.yaml").write_bytes(content)
-    done = lae("init", str(project), "--set", "budget=3")
+    done = typed("init", str(project), "--set", "budget=3")
     assert done.returncode == 2
     assert said in done.stderr or "holds no mapping" in done.stderr
     assert "Traceback" not in done.stderr
@@ -277,7 +278,7 @@ def bare(project: Path) -> Path:
 
 
 def test_init_proposes_and_writes_nothing(bare: Path) -> None:
-    done = lae("init", str(bare))
+    done = typed("init", str(bare))
     assert done.returncode == 0, done.stderr
     assert "run_cmd:" in done.stdout
     assert "val_loss" in done.stdout
@@ -286,16 +287,16 @@ def test_init_proposes_and_writes_nothing(bare: Path) -> None:
 
 
 def test_init_never_assumes_what_may_change(bare: Path) -> None:
-    done = lae("init", str(bare), "--yes")
+    done = typed("init", str(bare), "--yes")
     assert done.returncode == 2
     assert "editable_files" in done.stderr
     assert not (bare / "loop.run.yaml").exists()
 
 
 def test_init_with_the_missing_line_makes_a_run_possible(bare: Path) -> None:
-    done = lae("init", str(bare), "--yes", "--set", "editable_files=model.py")
+    done = typed("init", str(bare), "--yes", "--set", "editable_files=model.py")
     assert done.returncode == 0, done.stderr
-    checked = lae("check", str(bare))
+    checked = typed("check", str(bare))
     assert checked.returncode == 0, checked.stderr
 
 
@@ -303,7 +304,7 @@ def test_init_changes_a_line_and_keeps_the_rest(project: Path) -> None:
     path = project / "loop.run.yaml"
     path.write_text("# mine\n" + path.read_text())
     before = path.read_text()
-    done = lae("init", str(project), "--yes", "--set", "total_budget=77", "--set", "reserve=3")
+    done = typed("init", str(project), "--yes", "--set", "total_budget=77", "--set", "reserve=3")
     assert done.returncode == 0, done.stderr
     assert (
         path.read_text() == before.replace("total_budget: 10", "total_budget: 77") + "reserve: 3\n"
@@ -311,12 +312,12 @@ def test_init_changes_a_line_and_keeps_the_rest(project: Path) -> None:
 
 
 def test_init_sets_a_variable_of_the_training_environment(project: Path) -> None:
-    assert lae("init", str(project), "--yes", "--set", "env.MODE=fast").returncode == 0
+    assert typed("init", str(project), "--yes", "--set", "env.MODE=fast").returncode == 0
     assert (project / "loop.run.yaml").read_text().endswith('env:\n  MODE: "fast"\n')
 
 
 @pytest.mark.parametrize("assignment", ["total_budgte=3", "budget", "budget=-1", "gate=meters"])
 def test_init_refuses_what_cannot_be(project: Path, assignment: str) -> None:
     before = (project / "loop.run.yaml").read_text()
-    assert lae("init", str(project), "--yes", "--set", assignment).returncode == 2
+    assert typed("init", str(project), "--yes", "--set", assignment).returncode == 2
     assert (project / "loop.run.yaml").read_text() == before

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 import click
@@ -77,6 +78,12 @@ def given(words: list[str]) -> int:
     return 0
 
 
+@cache
+def resumed(words: tuple[str, ...]) -> int:
+    """Give a ``lae run`` of the finished run; once, as the pages differ in what is left out here."""
+    return given(list(words))
+
+
 def placed(words: tuple[str, ...], ground: Ground, folder: Path) -> list[str]:
     """Return the command with the places of a page put on this machine."""
     command, _ = resolve(cli, list(words))
@@ -131,7 +138,9 @@ def test_a_command_of_a_page_works(
     monkeypatch.chdir(tmp_path)
     if words[0] == "tell":  # what it tells must have been evaluated, on whichever page that stands
         assert given(["evaluate", ground.task, "--run", str(ground.hosted)]) == 0
-    assert given(placed(words, ground, tmp_path)) == STOPS.get(words[0], 0)
+    line = placed(words, ground, tmp_path)
+    code = resumed(tuple(line)) if words[0] == "run" else given(line)
+    assert code == STOPS.get(words[0], 0)
 
 
 def test_the_pages_show_most_verbs() -> None:

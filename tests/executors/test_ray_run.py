@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import random
 import shutil
@@ -23,7 +24,11 @@ from tiny_project import make_project
 from lae_controller.errors import PrerequisiteError
 from lae_controller.executors import ray_packing
 
-pytestmark = pytest.mark.ray
+pytestmark = [
+    pytest.mark.ray,
+    # Asked for here, so that nothing is run in vain; it is imported where a cluster is begun.
+    pytest.mark.skipif(importlib.util.find_spec("ray") is None, reason="ray is not installed"),
+]
 
 LEDGERS = ("history.tsv", "archive.tsv")
 CHILDREN = 60

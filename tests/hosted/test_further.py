@@ -18,6 +18,7 @@ from tiny_project import make_project
 
 from lae_controller import build, config, load, session
 from lae_controller.api import Loop
+from lae_controller.hosted.evaluate import evaluate_here
 from lae_controller.sandbox.launch import Lifelines
 
 NOISE = """\
@@ -65,7 +66,7 @@ def stepped(loop: Loop) -> None:
     while tasks := loop.ask().tasks:
         for task in reversed(tasks):
             mutate(task)
-            assert loop.evaluate(task.child_id, token=task.token) is not None
+            assert evaluate_here(loop.settings, task.child_id) is not None
         for task in reversed(tasks):
             loop.tell(task.child_id, task.token)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import signal
 import subprocess
 import sys
@@ -14,6 +15,7 @@ from pathlib import Path
 import pytest
 from hosting import command, lae, ledgers, mutate
 from tiny_project import make_project
+from typed import typed
 
 from lae_controller import build, config, load, session
 from lae_controller.api import Loop
@@ -45,20 +47,28 @@ def edit(task: Handed, before: str, after: str) -> None:
     path.write_text(text.replace(before, after))
 
 
+@pytest.fixture(scope="module")
+def fresh(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A project whose baseline is measured; copy it before changing anything."""
+    return measured(tmp_path_factory.mktemp("fresh") / "project", "isolation: none\n", "async")
+
+
 @pytest.fixture
-def loop(tmp_path: Path) -> Loop:
-    return load(measured(tmp_path / "project", "isolation: none\n", "async"))
+def loop(fresh: Path, tmp_path: Path) -> Loop:
+    return load(copied(fresh, tmp_path / "project"))
+
+
+def copied(project: Path, to: Path) -> Path:
+    shutil.copytree(project, to, symlinks=True)
+    return to
 
 
 def test_step_by_step_writes_the_ledgers_that_run_writes(tmp_path: Path) -> None:
     ran = make_project(tmp_path / "ran", "isolation: none\n")
     shorter(ran)
     load(ran).check()  # what it costs is part of the run
+    loop = load(copied(ran, tmp_path / "stepped"))
     session.run_search(config.load(ran), [].append)
-    stepped = make_project(tmp_path / "stepped", "isolation: none\n")
-    shorter(stepped)
-    loop = load(stepped)
-    loop.check()
     while tasks := loop.ask().tasks:
         for task in reversed(tasks):  # whoever is first: the ledgers go by slots
             mutate(task)
@@ -164,11 +174,10 @@ def test_an_expired_lease_is_given_to_another(tmp_path: Path) -> None:
     assert loop.evaluate(new.child_id, token=new.token) is not None
 
 
-def test_evaluation_outlives_its_caller(tmp_path: Path) -> None:
-    project = measured(tmp_path / "project", "isolation: none\n", "async")
+def test_evaluation_outlives_its_caller(loop: Loop, tmp_path: Path) -> None:
+    project = loop.settings.root
     text = (project / "sandbox/lae/base/train.py").read_text()
     assert "import model" in text
-    loop = load(project)
     (task,) = loop.ask(1).tasks
     gate = tmp_path / "gate"
     wait = f"import os, time\nwhile not os.path.exists({str(gate)!r}):\n    time.sleep(0.02)"
@@ -189,17 +198,17 @@ def test_evaluation_outlives_its_caller(tmp_path: Path) -> None:
 
 def test_the_command_line_says_what_became_of_a_child(tmp_path: Path) -> None:
     project = measured(tmp_path / "project", "isolation: none\n")
-    asked = json.loads(command("ask", str(project), "--json").stdout)
+    asked = json.loads(typed("ask", str(project), "--json").stdout)
     assert asked["stop"] is None
     first, second = (task["child_id"] for task in asked["tasks"])
-    early = command("tell", first, "--run", str(project))
+    early = typed("tell", first, "--run", str(project))
     assert early.returncode == 2
     assert f"`lae evaluate {first}` makes one" in early.stderr
     for child in (first, second):
-        assert command("evaluate", child, "--run", str(project)).returncode == 0
-    pending = [command("tell", child, "--run", str(project)).stdout for child in (first, second)]
+        assert typed("evaluate", child, "--run", str(project)).returncode == 0
+    pending = [typed("tell", child, "--run", str(project)).stdout for child in (first, second)]
     assert pending[1].startswith(f"{second} kept=False cell=None best=g0-i0-a0 ")
-    assert command("ask", "--help").returncode == 0
+    assert typed("ask", "--help").returncode == 0
 
 
 def test_run_goes_on_from_what_a_host_left(loop: Loop) -> None:

@@ -23,7 +23,6 @@ from lae_controller.quantities import TotalBudget
 from lae_controller.trackers import check_trackers, near_end
 from lae_controller.trackers.entry import Entry, Run
 from lae_controller.trackers.far_end import mirror
-from lae_controller.tracking import TrackerSettings
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -241,12 +240,14 @@ def test_a_tracker_that_fails_or_hangs_costs_a_line(
 
 
 def test_the_reason_of_a_failure_shows_no_password(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    finished: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     library(tmp_path / "lib", "raise OSError('http://me:hunter22222@host')", monkeypatch)
-    extra = "trackers: {tensorboard: true, mlflow: {uri: 'http://me:hunter22222@host'}}\n"
-    root = make_project(tmp_path / "project", extra)
-    session.run_search(replace(config.load(root), trackers=TrackerSettings()), lambda _: None)
+    root = tmp_path / "project"
+    shutil.copytree(finished, root, symlinks=True)
+    with (root / "loop.run.yaml").open("a") as settings:
+        uri = "http://me:hunter22222@host"
+        settings.write(f"trackers: {{tensorboard: true, mlflow: {{uri: '{uri}'}}}}\n")
     done = CliRunner().invoke(cli, ["track", str(root), "--to", "tensorboard"])
     assert isinstance(done.exception, PrerequisiteError)
     assert "failed: OSError: http://[hidden]@host" in str(done.exception)
