@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import re
 import sys
+from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 from xml.etree import ElementTree
@@ -14,6 +15,7 @@ from test_docs import PAGES, ROOT
 
 from lae_controller import build, config, session
 from lae_controller.bindings import known_keys
+from lae_controller.quantities import TotalBudget
 from lae_controller.skill_files import load_schema
 
 
@@ -43,7 +45,7 @@ def test_every_key_is_in_the_reference_and_told(schema: str) -> None:
 
 
 def test_the_picture_of_a_run_shows_each_child(project: Path) -> None:
-    settings = config.load(project)
+    settings = replace(config.load(project), total_budget=TotalBudget(7, None))
     session.run_search(settings, lambda _: None)
     core = build.unread(settings, print)
     drawn = ElementTree.fromstring(maker("make_picture").picture(core))

@@ -80,7 +80,7 @@ def given(words: list[str]) -> int:
 
 @cache
 def resumed(words: tuple[str, ...]) -> int:
-    """Give a ``lae run`` of the finished run; once, as the pages differ in what is left out here."""
+    """Give a ``lae run`` of the finished run; once, as pages differ in what is left out here."""
     return given(list(words))
 
 

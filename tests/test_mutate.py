@@ -17,7 +17,7 @@ from mutators.mutator_tasks import make_task
 from lae_controller import mutate
 from lae_controller.codec import encode
 from lae_controller.config import MutatorSettings
-from lae_controller.mutators import MUTATORS
+from lae_controller.mutators import MUTATORS, messages_service
 from lae_controller.mutators.environment import mutator_environment
 from lae_controller.program import Reason, Usage
 from lae_controller.task import Mutation, MutatorFailure, Task
@@ -95,6 +95,7 @@ def test_a_bad_key_is_fatal_and_hidden(
 def test_a_stream_that_falls_silent_is_ended_by_the_process_itself(
     here: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
+    messages_service.warm_up()  # as where Mutators are forked off: the second is not for imports
     with MessagesServer([hang("<<<<<<< SEARCH")]) as server:
         here.setenv("ANTHROPIC_BASE_URL", server.url)
         assert mutate.main(write_task(tmp_path, backend="anthropic", timeout=1.0)) == 1

@@ -195,8 +195,9 @@ def test_checkpoints_do_not_pile_up(project: Path, keep: str) -> None:
     (project / "train.py").write_text(
         script + "\nPath('out').mkdir(exist_ok=True)\nPath('out/model.pt').write_bytes(b'x' * 9)\n"
     )
-    with (project / "loop.run.yaml").open("a") as stream:
-        stream.write(f"keep: {keep}\n")
+    path = project / "loop.run.yaml"
+    text = path.read_text().replace("total_budget: 10", "total_budget: 6")
+    path.write_text(f"{text}keep: {keep}\n")
     session.run_search(config.load(project), print)
     view = build.view(config.load(project), print)
     kept = {path.name for path in (view.settings.lae_dir / "outputs").iterdir()}
@@ -206,6 +207,7 @@ def test_checkpoints_do_not_pile_up(project: Path, keep: str) -> None:
     assert (view.settings.lae_dir / "outputs" / best.child_id / "out" / "model.pt").is_file()
     elites = {e.child_id for i in range(2) for _, e in view.state.search.elites(i)}
     ran = {row.child_id for row in view.state.rows if row.smoke_metric is not None and row.gen}
+    assert {best.child_id} < elites & ran < ran  # each setting keeps others
     expected = {"none": {best.child_id}, "elites": elites & ran, "all": ran}[keep]
     assert kept == expected
 

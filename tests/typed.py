@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from unittest import mock
 
+import pytest
+
 from lae_controller import cli
 
 
@@ -28,13 +30,15 @@ class Said:
 def typed(*words: str) -> Said:
     """Give ``lae WORDS…`` without a terminal and with nothing to read; a bug is raised."""
     out, err = (io.TextIOWrapper(io.BytesIO(), "utf-8", write_through=True) for _ in range(2))
-    argv = mock.patch.object(sys, "argv", ["lae", *words])
-    with Path(os.devnull).open() as nothing, mock.patch.object(sys, "stdin", nothing), argv:
-        with redirect_stdout(out), redirect_stderr(err):
-            try:
-                cli.main()
-            except SystemExit as ended:
-                code = ended.code
+    with (
+        Path(os.devnull).open() as nothing,
+        mock.patch.multiple(sys, argv=["lae", *words], stdin=nothing),
+        redirect_stdout(out),
+        redirect_stderr(err),
+        pytest.raises(SystemExit) as ended,
+    ):
+        cli.main()
+    code = ended.value.code
     assert isinstance(code, int)
     return Said(code, _text(out), _text(err))
 

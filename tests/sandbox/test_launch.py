@@ -13,6 +13,7 @@ import pytest
 
 from lae_controller.sandbox import launch, zygote
 from lae_controller.sandbox.launch import Command, Ended, Lifelines, run
+from lae_controller.sandbox.memory_group import make_group
 
 SLEEP = "sleep 47.{n}"
 
@@ -184,14 +185,22 @@ def test_memory_beyond_the_limit_ends_the_whole_tree(tmp_path: Path) -> None:
     assert survivors(tmp_path) == []
 
 
-def test_no_group_is_left_behind(tmp_path: Path) -> None:
+def test_no_group_is_left_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[str] = []  # others on this machine may have groups of their own
+
+    def noted(limit: int, name: str) -> str:
+        made.append(make_group(limit, name))
+        return made[-1]
+
+    monkeypatch.setattr(launch, "make_group", noted)
     limited = dataclasses.replace(command(tmp_path, "echo fine"), memory=100 << 20)
     assert run(limited, Lifelines()).why == "exit"
     run(
         dataclasses.replace(command(tmp_path, f'{sys.executable} -c "{HUNGRY}"'), memory=90 << 20),
         Lifelines(),
     )
-    assert list(Path("/sys/fs/cgroup").rglob("lae-*")) == []
+    assert len(made) == 2
+    assert [group for group in made if group and Path(group).exists()] == []
 
 
 def test_a_disk_beyond_the_limit_ends_the_run(tmp_path: Path) -> None:
