@@ -298,9 +298,9 @@ class RunState:
         if record.digest is not None and record.reason is not Reason.DUPLICATE:
             self.known.setdefault(record.digest, record.child_id)
         self.rows.append(row_of(record, placement))
-        if record.tier:
-            self.tiers[record.tier] += 1
         if record.parent_id is not None:
+            if record.tier:
+                self.tiers[record.tier] += 1
             self._note_child(record.parent_id, record, placement)
 
     def _count(self, gen: int) -> None:

@@ -45,7 +45,11 @@ PICTURE = Picture(
     latest=(
         Latest("g5-i3-a0", 0.97, "kept", "data", "input_scale 0.13 -> 0.21 in config.yaml"),
         Latest(
-            "g5-i2-a1", 0.7225, "dropped", "schedule", "a warm-up of ten epochs and a tail " * 3
+            "g5-i2-a1",
+            0.7225,
+            "smoke dropped",
+            "schedule",
+            "a warm-up of ten epochs and a tail " * 3,
         ),
         Latest("g5-i1-a2", None, "bad diff", "other", "nothing that applies"),
         Latest("g4-i0-a0", 0.91, "not kept", "optimiser", "momentum 0.9"),
@@ -133,7 +137,10 @@ def test_the_latest_children_come_with_how_they_ended(core: Core) -> None:
         if row.parent_id is not None:
             outcome = found[row.child_id].outcome
             assert (outcome == "kept") == row.kept
-            assert (outcome == "dropped") == (row.status == "smoke_dropped")
+            dropped = row.status == "smoke_dropped"
+            assert (outcome == "smoke dropped") == dropped
+            metric = row.smoke_metric if dropped else row.full_metric
+            assert found[row.child_id].metric == metric
     assert {"exit", "duplicate", "bad diff"} & {it.outcome for it in found.values()}
 
 

@@ -10,7 +10,7 @@ from made_runs import Made, load, make_run
 
 from lae_controller import build, config
 from lae_controller.parts import Core
-from lae_controller.program import Direction, Measures
+from lae_controller.program import Direction, Measures, Status
 from lae_controller.search.niche import Grid
 from lae_controller.views.report.figures import Points, frame_of, hover, into, thinned
 from lae_controller.views.report.history import History, is_finished, read_history
@@ -123,6 +123,41 @@ def test_marks_of_failures_leave_no_trace_where_there_are_none(tmp_path: Path) -
     figure = progress(found.history, found.core.settings, found.baseline)
     assert "yaxis2" not in figure.layout
     assert all(trace["x"] for trace in figure.traces)
+
+
+@pytest.mark.parametrize("children", [0, 3, 30])
+def test_the_axis_of_children_has_whole_steps(tmp_path: Path, children: int) -> None:
+    found = Run(tmp_path, Made(children=children, failing=0.0, dropped=0.0))
+    axis = progress(found.history, found.core.settings, found.baseline).layout["xaxis"]
+    assert axis.get("dtick") == (1 if children <= 10 else None)
+
+
+@pytest.mark.parametrize("made", [Made(children=0), Made(children=3), Made(children=9, failing=1)])
+def test_the_band_of_the_baseline_is_seen_whole_and_named_beside_its_line(
+    tmp_path: Path, made: Made
+) -> None:
+    found = Run(tmp_path, made)
+    layout = progress(found.history, found.core.settings, found.baseline).layout
+    low, high = layout["yaxis"]["range"]
+    band = next(shape for shape in layout["shapes"] if shape["type"] == "rect")
+    assert low < band["y0"] < found.baseline.metric < band["y1"] < high
+    assert layout["annotations"][0]["y"] == band["y1"]
+
+
+@pytest.mark.parametrize(
+    ("made", "said"),
+    [
+        (Made(children=0), "0.6 of the baseline; no child was told yet."),
+        (Made(children=1, failing=1), "0.6 of the baseline, still after 1 child."),
+        (Made(children=9, failing=1), "0.6 of the baseline, still after 9 children."),
+    ],
+)
+def test_what_is_seen_where_nothing_is_better_is_said(
+    tmp_path: Path, made: Made, said: str
+) -> None:
+    found = Run(tmp_path, made)
+    label = progress(found.history, found.core.settings, found.baseline).label
+    assert label == f"Best val_acc so far: {said}"
 
 
 def test_units_of_time_suit_the_run() -> None:
@@ -267,6 +302,10 @@ def test_the_listing_holds_every_child_once(run: Run) -> None:
     words = table["summary"][table["id"].index(failed.record.child_id)]
     assert words.startswith(failed.record.summary)
     assert failed.record.detail.split(",")[0][:20] in words
+    dropped = next(it for it in run.history.tried if it.record.status is Status.SMOKE_DROPPED)
+    place = table["id"].index(dropped.record.child_id)
+    assert table["metric"][place] is None  # a smoke run's would stand among those of full runs
+    assert table["summary"][place].endswith(" | 0.3 in its smoke run")
 
 
 def test_hostile_summaries_are_escaped_in_every_chart(run: Run) -> None:

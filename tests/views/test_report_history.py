@@ -26,6 +26,7 @@ from lae_controller.views.report.tallies import (
     operators,
     spread_of,
 )
+from lae_controller.views.summary import summarise
 
 
 def read(project: Path) -> History:
@@ -233,6 +234,19 @@ def test_failures_are_counted_by_reason_with_what_they_cost(history: History) ->
 
 def test_every_reason_is_explained() -> None:
     assert set(MEANINGS) == {*(reason.value for reason in Reason), Status.SMOKE_DROPPED.value}
+
+
+@pytest.mark.parametrize(
+    ("children", "said"), [(5, "bwrap (5 children)"), (0, "bwrap (the baseline)")]
+)
+def test_isolation_counts_children_and_not_the_baseline_of_each_island(
+    tmp_path: Path, children: int, said: str
+) -> None:
+    core = load(make_run(tmp_path, Made(children=children)))
+    summary = summarise(core.settings, core.prepared.baseline, core.state)
+    table = dict(facts.settings_table(core.settings, core.prepared.baseline, summary))
+    assert table["isolation"] == said
+    assert table["budget of a smoke run"] == "1 epoch or step"
 
 
 def test_five_numbers_leave_out_the_outer_twentieths() -> None:

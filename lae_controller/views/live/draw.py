@@ -126,7 +126,8 @@ def _map(picture: Picture, *, tall: bool) -> list[Text]:
         lines.append(line)
     if tall:
         counts = " ".join(str(count) for count in picture.islands)
-        lines.append(_cut(f"islands {counts}", _RIGHT, "dim"))
+        explained = ("→ complexity ↑ diversity", "1 poor, 9 good, * best", f"islands {counts}")
+        lines += [_cut(text, _RIGHT, "dim") for text in explained]
     return lines
 
 

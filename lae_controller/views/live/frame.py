@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from lae_controller.budget import Budget
 from lae_controller.config import Settings
 from lae_controller.evaluators.baseline import Baseline
-from lae_controller.program import Cell
+from lae_controller.program import Cell, Status
 from lae_controller.rows import HistoryRow
 from lae_controller.state import RunState
 from lae_controller.views.summary import Summary, summarise
@@ -37,7 +37,11 @@ class SlotLine:
 
 @dataclass(frozen=True, slots=True)
 class Latest:
-    """How one child ended: ``kept``, ``not kept``, ``dropped`` after its smoke run, or a reason."""
+    """How one child ended: ``kept``, ``not kept``, ``smoke dropped``, or a reason.
+
+    Attributes:
+        metric: of its full runs, or of its smoke run if that dropped it; None if it gave none.
+    """
 
     child_id: str
     metric: float | None
@@ -191,9 +195,8 @@ def _latest(row: HistoryRow, state: RunState) -> Latest:
     outcome = tried.outcome if tried else row.status
     kind = tried.intervention.value if tried else ""
     summary = printable(state.told[row.child_id].summary)
-    metric = row.full_metric if row.full_metric is not None else row.smoke_metric
-    outcome = "dropped" if outcome == "smoke_dropped" else outcome.replace("_", " ")
-    return Latest(row.child_id, metric, outcome, kind, summary)
+    metric = row.smoke_metric if outcome == Status.SMOKE_DROPPED.value else row.full_metric
+    return Latest(row.child_id, metric, outcome.replace("_", " "), kind, summary)
 
 
 def spend_of(settings: Settings, budget: Budget, state: RunState, elapsed: float) -> Spend:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime, timezone
 from typing import Any
 
-from lae_controller.config import Settings
+from lae_controller.config import Gate, Settings
 from lae_controller.evaluators.baseline import Baseline
 from lae_controller.evaluators.heldout import parted
 from lae_controller.files import read_json
@@ -182,7 +182,7 @@ def noise_sentences(summary: Summary, history: History) -> list[str]:
         ]
     else:
         found = [
-            f"One run of a program spreads by {short(noise.sigma)} (standard deviation over seeds, "
+            f"One run of a program spreads by {noise.sigma:.3g} (standard deviation over seeds, "
             f"pooled with {noise.freedom} degrees of freedom). A smaller difference between two "
             "single runs may be luck."
         ]
@@ -235,21 +235,24 @@ def settings_table(settings: Settings, baseline: Baseline, summary: Summary) -> 
         ("further metrics", ", ".join(it.name for it in settings.metrics)),
         ("protected", ", ".join(settings.protected)),
         ("environment", f"{', '.join(settings.env)} (values not shown)" if settings.env else ""),
-        ("isolation", ", ".join(f"{tier} ({count} children)" for tier, count in summary.tiers)),
+        ("isolation", _isolation(baseline, summary)),
         ("overruled with --force", ", ".join(summary.forced)),
     ]
     return [(name, text) for name, text in found if text]
 
 
+def _isolation(baseline: Baseline, summary: Summary) -> str:
+    counted = (f"{tier} ({plural(n, 'child', 'children')})" for tier, n in summary.tiers)
+    return ", ".join(counted) or (f"{baseline.tier} (the baseline)" if baseline.tier else "")
+
+
 def _budgets(settings: Settings, baseline: Baseline, summary: Summary) -> list[Pair]:
     """Return what a run of ours may take and how often programs are run."""
     smoke = (
-        f"{number_text(baseline.smoke_budget)} {settings.budget_unit}"
-        if baseline.smoke_metric is not None
-        else "none"
+        _budget(baseline.smoke_budget, settings) if baseline.smoke_metric is not None else "none"
     )
     return [
-        ("budget of a full run", f"{number_text(settings.budget)} {settings.budget_unit}"),
+        ("budget of a full run", _budget(settings.budget, settings)),
         ("budget of a smoke run", smoke),
         ("total budget", f"{settings.total_budget}; {summary.reserve:g} kept for the claim"),
         (
@@ -258,6 +261,13 @@ def _budgets(settings: Settings, baseline: Baseline, summary: Summary) -> list[P
             f"{settings.confirm.repeats} further runs of a challenger",
         ),
     ]
+
+
+def _budget(amount: float, settings: Settings) -> str:
+    """Write what one run may take, in epochs or seconds."""
+    if amount == 1 and settings.gate is Gate.EPOCHS:
+        return "1 epoch or step"
+    return f"{number_text(amount)} {settings.budget_unit}"
 
 
 def _maps(settings: Settings) -> str:

@@ -119,6 +119,14 @@ def frame_of(values: Sequence[float], always: Sequence[float]) -> tuple[float, f
     return low - margin, high + margin
 
 
+def counting(most: int) -> dict[str, Any]:
+    """Return an x axis that counts from 0 to ``most``, in whole steps where plotly would part them.
+
+    Beyond ten its own steps are whole.
+    """
+    return {"rangemode": "tozero", **({"dtick": 1} if most <= 10 else {})}
+
+
 def into(value: float, frame: tuple[float, float]) -> float:
     """Return the value, or the edge of the frame beyond which it lies."""
     return min(max(value, frame[0]), frame[1])

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from lae_controller.program import Direction, one_line
+from lae_controller.program import Direction, Status, one_line
 from lae_controller.views.report.history import Child, cost_of
 from lae_controller.views.report.lineage import gain_over
 from lae_controller.views.report.tallies import reason_of
+from lae_controller.views.text import short
 
 _DETAIL = 160
 
@@ -18,16 +19,16 @@ def listing(
 ) -> dict[str, Any]:
     """Return the children as columns; words that come again and again are written once.
 
-    Columns: ``id``, ``parent`` (its place among ``id``; -1 for none), ``metric``, ``change``
-    against the parent in the metric's own direction, ``outcome``, ``kind``, ``summary``,
-    ``runs``, ``seconds``, ``usd``.
+    Columns: ``id``, ``parent`` (its place among ``id``; -1 for none), ``metric`` (of full runs
+    alone: that of a smoke run tells less), ``change`` against the parent in the metric's own
+    direction, ``outcome``, ``kind``, ``summary``, ``runs``, ``seconds``, ``usd``.
     """
     places = {child.record.child_id: place for place, child in enumerate(children)}
     outcomes, kinds = _Words(), _Words()
     return {
         "id": [child.record.child_id for child in children],
         "parent": [places.get(child.record.parent_id or "", -1) for child in children],
-        "metric": [_digits(_metric(child)) for child in children],
+        "metric": [_digits(child.record.metric) for child in children],
         "change": [_digits(_change(child, by_id, direction)) for child in children],
         "outcome": [outcomes.place(outcome_of(child)) for child in children],
         "kind": [kinds.place(child.record.intervention.value) for child in children],
@@ -58,11 +59,6 @@ def _digits(value: float | None) -> float | None:
     return None if value is None else float(f"{value:.6g}")
 
 
-def _metric(child: Child) -> float | None:
-    record = child.record
-    return record.metric if record.metric is not None else record.smoke_metric
-
-
 def _change(child: Child, by_id: Mapping[str, Child], direction: Direction) -> float | None:
     parent = by_id.get(child.record.parent_id or "")
     gain = gain_over(child, parent, direction) if parent else None
@@ -77,8 +73,12 @@ def outcome_of(child: Child) -> str:
 
 
 def _summary(child: Child) -> str:
+    """Return what a child changed and, if it gave no metric that counts, why."""
     record = child.record
-    if record.reason is None:
+    dropped = record.status is Status.SMOKE_DROPPED
+    if record.reason is None and not dropped:
         return record.summary
     detail = one_line(record.detail, _DETAIL)
-    return f"{record.summary} | {detail}" if record.summary else detail
+    if dropped and not detail:
+        detail = f"{short(record.smoke_metric)} in its smoke run"
+    return " | ".join(part for part in (record.summary, detail) if part)

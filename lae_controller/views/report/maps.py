@@ -130,9 +130,10 @@ def _map(key: str, name: str, cells: Mapping[Cell, Placed], ground: Ground, heig
     first = [cell for cell, placed in cells.items() if placed.elite.parent_id is None]
     marks = [
         _mark(best, "star", "best of the run", 15 if large else 11),
-        _mark([cell for cell in first if cell not in best], "circle-open", "baseline", 12),
+        _mark([cell for cell in first if cell not in best], "circle", "baseline", 10),
     ]
-    label = f"Map of {name}: {len(cells)} of {bins * bins} cells hold a program."
+    hold = "holds" if len(cells) == 1 else "hold"
+    label = f"Map of {name}: {len(cells)} of {bins * bins} cells {hold} a program."
     traces = [_grid(cells, bins), heat, *(mark for mark in marks if mark)]
     return Figure(key, label, traces, layout, height=height)
 
@@ -188,7 +189,7 @@ def _mark(cells: Sequence[Cell], symbol: str, name: str, size: int) -> Trace | N
         "symbol": symbol,
         "size": size,
         "color": "#ffffff",
-        "line": {"color": "#000000", "width": 1.5},
+        "line": {"color": "#000000", "width": 1.5 if symbol == "star" else 3},
     }
     return {
         "type": "scatter",

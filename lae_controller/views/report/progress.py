@@ -8,10 +8,12 @@ from typing import Any
 
 from lae_controller.config import Settings
 from lae_controller.evaluators.baseline import Baseline
+from lae_controller.program import is_baseline
 from lae_controller.views.report.figures import (
     Figure,
     Points,
     Trace,
+    counting,
     frame_of,
     hover,
     into,
@@ -61,7 +63,9 @@ def progress(history: History, settings: Settings, baseline: Baseline) -> Figure
     axes = Axes(history)
     finished = [child for child in history.tried if is_finished(child.record)]
     metrics = [child.record.metric or 0.0 for child in finished]
-    always = [best.metric for best in history.bests] + [baseline.metric]
+    spread = baseline.spread or 0.0
+    always = [best.metric for best in history.bests]
+    always += [baseline.metric - spread, baseline.metric + spread]
     frame = frame_of(metrics, always) or (0.0, 1.0)
     sigma = history.state.noise.sigma or 0.0
     outside = sum(not frame[0] <= value <= frame[1] for value in metrics)
@@ -73,7 +77,7 @@ def progress(history: History, settings: Settings, baseline: Baseline) -> Figure
         _best_line(history, axes, sigma),
     ]
     layout: dict[str, Any] = {
-        "xaxis": {"title": {"text": axes.units[0][1]}, "rangemode": "tozero"},
+        "xaxis": {"title": {"text": axes.units[0][1]}, **counting(len(history.tried))},
         "yaxis": {"title": {"text": settings.metric}, "range": list(frame)},
         "shapes": _baseline_shapes(baseline),
         "annotations": [_baseline_name(baseline)],
@@ -96,10 +100,17 @@ def progress(history: History, settings: Settings, baseline: Baseline) -> Figure
 
 
 def _progress_label(history: History, settings: Settings, baseline: Baseline) -> str:
-    last = history.bests[-1].metric if history.bests else baseline.metric
+    first, told = short(baseline.metric), len(history.tried)
+    if not told:
+        return f"Best {settings.metric} so far: {first} of the baseline; no child was told yet."
+    if not history.bests or is_baseline(history.bests[-1].child_id):
+        return (
+            f"Best {settings.metric} so far: {first} of the baseline, still after "
+            f"{plural(told, 'child', 'children')}."
+        )
     return (
-        f"Best {settings.metric} so far: from {short(baseline.metric)} of the baseline to "
-        f"{short(last)} after {len(history.tried)} children."
+        f"Best {settings.metric} so far: from {first} of the baseline to "
+        f"{short(history.bests[-1].metric)} after {plural(told, 'child', 'children')}."
     )
 
 
@@ -194,10 +205,11 @@ def _baseline_name(baseline: Baseline) -> dict[str, Any]:
     return {
         "xref": "paper",
         "x": 1,
-        "y": baseline.metric,
+        "y": baseline.metric + (baseline.spread or 0.0),
         "text": f"baseline{spread}",
         "xanchor": "right",
         "yanchor": "bottom",
+        "yshift": 2,  # clear of the line of the best, which may lie there
         "showarrow": False,
         "font": {"color": "@muted", "size": 11},
     }
@@ -218,13 +230,14 @@ def lineage(line: Sequence[Child], children: Mapping[str, Child], settings: Sett
     ]
     others = len(beside)
     beside = sorted(beside, key=lambda it: (not it[1].kept, it[1].number))[:_MOST_SIBLINGS]
+    seen = [*line, *(child for _, child in beside)]
     metrics = [child.record.metric or 0.0 for _, child in beside]
     always = [child.record.metric or 0.0 for child in line]
     frame = frame_of(metrics, always) or (0.0, 1.0)
     around = [_branches(beside, frame), _siblings(beside, frame)] if beside else []
     traces = [*around, _trunk(line)]
     layout = {
-        "xaxis": {"title": {"text": "children told"}, "rangemode": "tozero"},
+        "xaxis": {"title": {"text": "children told"}, **counting(max(it.number for it in seen))},
         "yaxis": {"title": {"text": settings.metric}, "range": list(frame)},
     }
     steps = len(line) - 1
@@ -232,7 +245,8 @@ def lineage(line: Sequence[Child], children: Mapping[str, Child], settings: Sett
         f"Lineage of {line[-1].record.child_id}: {plural(steps, 'change')} from "
         f"the baseline; {others} other finished children of its ancestors beside it."
     )
-    note = f"{len(beside)} of these are drawn." if len(beside) < others else ""
+    drawn = f"{len(beside)} of these are drawn. " if len(beside) < others else ""
+    note = f"{drawn}Each stands at the metric with which it was told, before any further runs."
     return Figure("lineage", label, traces, layout, height=380, note=note)
 
 

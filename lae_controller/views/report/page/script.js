@@ -46,13 +46,22 @@
     };
   }
 
+  const namedIn = (figure) =>
+    figure.traces.filter((trace) => trace.name && trace.showlegend !== false).length;
+
+  // On a narrow page the names stand one below the other, which must not take from the chart.
+  function heightOf(place, figure) {
+    const more = place.clientWidth < 480 && figure.layout.showlegend !== false
+      ? 19 * Math.max(0, namedIn(figure) - 1) : 0;
+    return Number(place.dataset.height) + more;
+  }
+
   function layoutOf(figure, style, width) {
     const get = (name) => style.getPropertyValue("--" + name).trim();
     const given = coloured(figure.layout, style);
     const axes = Object.fromEntries(
       Object.keys(given).filter((key) => /^[xy]axis/.test(key))
         .map((key) => [key, axis(given[key], style)]));
-    const named = figure.traces.filter((trace) => trace.name && trace.showlegend !== false).length;
     return {
       ...given, ...axes,
       ...(given.title ? { title: { ...given.title, font: { size: 14 }, x: 0, xanchor: "left" } } : {}),
@@ -61,7 +70,7 @@
       hoverlabel: { bgcolor: get("raised"), bordercolor: get("muted"), font: { color: get("ink") },
         align: "left" },
       hovermode: "closest", dragmode: coarse ? false : "zoom",
-      showlegend: given.showlegend ?? named > 0,
+      showlegend: given.showlegend ?? namedIn(figure) > 0,
       legend: { orientation: "h", x: 0, y: 1.02, yanchor: "bottom", font: { size: 12 } },
       modebar: { bgcolor: "rgba(0,0,0,0)", color: get("muted"), activecolor: get("accent") },
       margin: { l: 60, r: 16, t: given.title ? 56 : 34, b: 48 },
@@ -82,7 +91,11 @@
     const style = getComputedStyle(root);
     const layout = layoutOf(figure, style);
     const unit = chosen[key];
-    if (unit) layout.xaxis = { ...layout.xaxis, title: { text: figure.units[unit], standoff: 8 } };
+    if (unit) {
+      const { dtick, ...xaxis } = layout.xaxis; // whole steps are for what is counted
+      layout.xaxis = { ...xaxis, ...(unit === "evaluations" ? { dtick } : {}),
+        title: { text: figure.units[unit], standoff: 8 } };
+    }
     // Where there is little room the buttons would lie on title and legend.
     const config = { responsive: true, displaylogo: false,
       displayModeBar: place.clientWidth >= 620,
@@ -90,7 +103,7 @@
       modeBarButtons: [["toImage", "zoom2d", "pan2d", "zoomIn2d", "zoomOut2d", "resetScale2d"]],
       toImageButtonOptions: { filename: "lae-" + key, scale: 2 } };
     drawn.set(place, figure);
-    place.style.height = place.dataset.height + "px";
+    place.style.height = heightOf(place, figure) + "px";
     return Plotly.react(place, tracesOf(figure, unit, style), layout, config)
       .then(() => { place.dataset.drawn = "yes"; });
   }
@@ -114,7 +127,7 @@
       if (!place.isConnected) { Plotly.purge(place); drawn.delete(place); }
     }
     for (const place of places()) {
-      place.style.height = place.dataset.height + "px";
+      place.style.height = heightOf(place, data.figures[place.dataset.figure]) + "px";
       if (!drawn.has(place)) watcher.observe(place);
       else if (drawn.get(place) !== data.figures[place.dataset.figure]) draw(place);
     }
@@ -148,7 +161,7 @@
     ["parent", (i) => (all.parent[i] < 0 ? "-" : all.id[all.parent[i]]), (i) => all.parent[i]],
     ["runs", (i) => all.runs[i].toFixed(2), (i) => all.runs[i]],
     ["training, s", (i) => all.seconds[i].toFixed(1), (i) => all.seconds[i]],
-    ["USD", (i) => all.usd[i].toFixed(4), (i) => all.usd[i]],
+    ["USD", (i) => (all.usd[i] ? all.usd[i].toFixed(4) : "-"), (i) => all.usd[i]],
     ["what", (i) => all.summary[i], (i) => all.summary[i]],
   ];
   let columns = [];
@@ -170,10 +183,14 @@
     filters.addEventListener("submit", (event) => event.preventDefault());
   }
 
+  // Words stand at the left of their column, numbers at the right.
+  const kindOf = (name) =>
+    name === "what" ? "text" : ["outcome", "kind", "parent"].includes(name) ? "word" : "";
+
   function headOf(name, column) {
     const head = document.createElement("th");
     head.scope = "col";
-    if (name === "what") head.className = "text";
+    head.className = kindOf(name);
     const sorter = document.createElement("button");
     sorter.type = "button";
     sorter.textContent = name;
@@ -235,7 +252,7 @@
       columns.forEach(([name, text], column) => {
         const cell = document.createElement(column ? "td" : "th");
         if (!column) cell.scope = "row";
-        if (name === "what") cell.className = "text";
+        cell.className = kindOf(name);
         cell.hidden = name === "USD" && !money;
         cell.append(column ? text(i) : nameOf(text(i)));
         row.append(cell);
