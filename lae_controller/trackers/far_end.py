@@ -11,6 +11,7 @@ import importlib
 import os
 import sys
 import threading
+import time
 from pathlib import Path
 
 from filelock import FileLock
@@ -26,7 +27,23 @@ LOCK_S = 30.0
 """How long an earlier process of the same tracker may take to end."""
 
 _LAST_S = 120.0
-"""A process whose controller is gone and that does not get on ends itself after so long."""
+"""A process that is told to end and does not get on ends itself after so long."""
+
+
+class Pulse:
+    """When the process last got on: an entry was put, or the store was opened."""
+
+    def __init__(self) -> None:
+        self._last = time.monotonic()
+
+    def beat(self) -> None:
+        """Note that it got on."""
+        self._last = time.monotonic()
+
+    @property
+    def silent(self) -> float:
+        """The seconds since."""
+        return time.monotonic() - self._last
 
 
 def main(name: str, path: Path) -> int:
@@ -37,11 +54,11 @@ def main(name: str, path: Path) -> int:
     """
     settings = config.load(path)
     core = build.unread(settings, lambda line: print(line, file=sys.stderr))  # noqa: T201
-    ended = threading.Event()
-    threading.Thread(target=_watch, args=(ended,), daemon=True).start()
+    ended, pulse = threading.Event(), Pulse()
+    threading.Thread(target=_watch, args=(ended, pulse), daemon=True).start()
     with FileLock(str(folder_of(settings) / f"{name}.lock"), timeout=LOCK_S):
         tracker = tracker_for(name, core)
-        count = mirror(core, tracker, ended)
+        count = mirror(core, tracker, ended, pulse)
     print(MADE.format(count))  # noqa: T201 - read by the near end
     return 0
 
@@ -56,9 +73,10 @@ def tracker_for(name: str, core: Core) -> Tracker:
     return tracker
 
 
-def mirror(core: Core, tracker: Tracker, ended: threading.Event) -> int:
+def mirror(core: Core, tracker: Tracker, ended: threading.Event, pulse: Pulse) -> int:
     """Mirror all children, those to come included, until ``ended``; returns how many were put."""
     held = tracker.begin(run_of(core.settings))
+    pulse.beat()
     tail = Tail(core.ledger.journal)
     story = Story(core.settings.direction)
     hide = redactor(core.settings)
@@ -74,6 +92,7 @@ def mirror(core: Core, tracker: Tracker, ended: threading.Event) -> int:
             if chapter.order == shown:
                 tracker.point(chapter.order, chapter.record.metric, chapter.best)
                 shown += 1
+            pulse.beat()
         if last:
             break
         ended.wait(POLL_S)
@@ -81,10 +100,14 @@ def mirror(core: Core, tracker: Tracker, ended: threading.Event) -> int:
     return count
 
 
-def _watch(ended: threading.Event) -> None:
-    """Say when standard input has ended; end the process if it then does not end by itself."""
+def _watch(ended: threading.Event, pulse: Pulse) -> None:
+    """Say when standard input has ended; end the process if it then does not get on."""
     while os.read(0, 1 << 10):
         pass
     ended.set()
-    threading.Event().wait(_LAST_S)
+    pulse.beat()  # before that there may have been nothing to do
+    while pulse.silent < _LAST_S:
+        time.sleep(max(0.05, _LAST_S - pulse.silent))
+    sys.stderr.write(f"it did not get on for {_LAST_S:g} s: its store does not answer\n")
+    sys.stderr.flush()
     os._exit(70)

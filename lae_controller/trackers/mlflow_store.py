@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import os
 import re
 import time
-from typing import Any
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import wraps
+from typing import Any, ParamSpec, TypeVar
 
 from mlflow.entities import Metric, Param, RunTag, ViewType
+from mlflow.exceptions import MlflowException
 from mlflow.tracking import MlflowClient
 
+from lae_controller.errors import PrerequisiteError
 from lae_controller.files import make_folder
 from lae_controller.trackers import Place
 from lae_controller.trackers.entry import Entry, Run
@@ -21,10 +28,59 @@ _LONGEST = 4000
 
 _BEST = "lae_best"
 
+_RETRIES = "MLFLOW_HTTP_REQUEST_MAX_RETRIES"
+_WHY = re.compile(r"\[Errno \d+\] [\w ]+|too many \d+ error responses|timed out")
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def _answered(method: Callable[P, R]) -> Callable[P, R]:
+    """Say of a server that does not answer that it does not; everything else is passed on."""
+
+    @wraps(method)
+    def asking(*args: P.args, **kwargs: P.kwargs) -> R:
+        try:
+            return method(*args, **kwargs)
+        except MlflowException as error:
+            cause = error.__cause__ or error.__context__
+            if not isinstance(cause, OSError):  # as all errors of its connections are
+                raise
+            address = re.search(r"(https?://)(?:[^/\s@]*@)?([^/\s]+)", str(error))
+            why = _WHY.findall(str(cause)) or [type(cause).__name__]
+            raise PrerequisiteError(
+                f"trackers.mlflow.uri: {''.join(address.groups()) if address else 'the server'} "
+                f"does not answer ({why[-1].strip()}); expected an MLflow server there"
+            ) from error
+
+    return asking
+
+
+@contextmanager
+def _impatient() -> Iterator[None]:
+    """Ask a server but three times: whether one is there at all is to be known in seconds.
+
+    MLflow's own patience, of four minutes, is for what happens later, a restart say. What a
+    person has set stays.
+    """
+    if _RETRIES in os.environ:
+        yield
+        return
+    os.environ[_RETRIES] = "2"
+    try:
+        yield
+    finally:
+        del os.environ[_RETRIES]
+
 
 class MlflowStore:
-    """Entries in one MLflow experiment; nothing about this machine or its user is noted."""
+    """Entries in one MLflow experiment; nothing about this machine or its user is noted.
 
+    The client asks again when an answer is lost, so what was asked for may have been made twice.
+    The second of anything is taken away, at the start and at the end.
+    """
+
+    @_answered
     def __init__(self, settings: MlflowSettings, place: Place) -> None:
         self._artifacts = None
         uri = settings.uri
@@ -33,7 +89,8 @@ class MlflowStore:
             uri = f"sqlite:///{place.folder / 'mlflow.db'}"
             self._artifacts = (place.folder / "artifacts").as_uri()
         self._client = MlflowClient(tracking_uri=uri)
-        self._experiment = self._experiment_of(settings.experiment or place.name)
+        with _impatient():
+            self._experiment = self._experiment_of(settings.experiment or place.name)
         self._run: Run | None = None
         self._parent = ""
         self._known: dict[str, str] = {}
@@ -41,25 +98,30 @@ class MlflowStore:
 
     def _experiment_of(self, name: str) -> str:
         found = self._client.get_experiment_by_name(name)
-        if found is not None:
-            return str(found.experiment_id)
-        return str(self._client.create_experiment(name, artifact_location=self._artifacts))
+        if found is None:
+            try:
+                return str(self._client.create_experiment(name, artifact_location=self._artifacts))
+            except MlflowException:  # somebody else was first, or the answer to us was lost
+                found = self._client.get_experiment_by_name(name)
+                if found is None:
+                    raise
+        return str(found.experiment_id)
 
+    @_answered
     def begin(self, run: Run) -> dict[str, int]:
         """Return the children whose runs were finished; others are taken away."""
         self._run = run
         held: dict[str, int] = {}
-        for found in self._found(run.key):
+        everything = self._found(run.key)
+        self._parent = self._parent_of(everything)
+        for found in everything:
             child = found.data.tags.get(_CHILD, "")
-            if not child:
-                self._parent = found.info.run_id
-            elif found.info.status == "RUNNING" or child in held:
-                self._client.delete_run(found.info.run_id)
-            else:
+            if child and found.info.status != "RUNNING" and child not in held:
                 self._known[child] = found.info.run_id
                 held[child] = int(found.data.tags[_REVISION])
         if not self._parent:
             self._parent = self._new(f"{run.name} {run.key}", "")
+        self._tidy(everything)
         texts = [Param(key, value[:_LONGEST]) for key, value in run.params.items()]
         if "metric" not in self._client.get_run(self._parent).data.params:
             self._client.log_batch(self._parent, params=texts)
@@ -67,6 +129,20 @@ class MlflowStore:
         self._last = max((point.step for point in course), default=-1)
         self._client.update_run(self._parent, "RUNNING")
         return held
+
+    def _parent_of(self, everything: Sequence[Any]) -> str:
+        """Return the run of the search; of several, the one that children name. Empty if none."""
+        named = Counter(found.data.tags.get(_PARENT, "") for found in everything)
+        mine = [found for found in everything if not found.data.tags.get(_CHILD, "")]
+        mine.sort(key=lambda it: (-named[it.info.run_id], it.info.start_time))
+        return str(mine[0].info.run_id) if mine else ""
+
+    def _tidy(self, everything: Sequence[Any]) -> None:
+        """Take away runs of this search that are not those which are kept up."""
+        mine = {self._parent, *self._known.values()}
+        for found in everything:
+            if found.info.run_id not in mine:
+                self._client.delete_run(found.info.run_id)
 
     def _found(self, key: str) -> list[Any]:
         """Return all runs of this search, page by page."""
@@ -89,32 +165,35 @@ class MlflowStore:
             tags[_PARENT] = self._parent
         return str(self._client.create_run(self._experiment, tags=tags).info.run_id)
 
+    @_answered
     def put(self, entry: Entry) -> None:
         """Make the run of a child, or add to it what its further runs gave."""
         known = self._known.get(entry.child_id)
-        run_id = known or self._new(entry.child_id, entry.child_id)
+        if known is not None:
+            self._renew(known, entry)
+            return
+        run_id = self._new(entry.child_id, entry.child_id)
         now = int(time.time() * 1000)
-        metrics = [
-            Metric(_name(key), value, now, entry.revision) for key, value in entry.metrics.items()
-        ]
-        tags = {
-            **entry.tags, _REVISION: str(entry.revision), "mlflow.note.content": entry.summary,
-        }  # fmt: skip
-        texts = [RunTag(key, value[:_LONGEST]) for key, value in tags.items() if value]
-        if known is None:
-            params = [Param(key, value[:_LONGEST]) for key, value in entry.params.items()]
-            curve = _name(f"curve/{entry.curve_name}")
-            metrics += [Metric(curve, value, now, step) for step, value in entry.steps]
-            self._client.log_batch(run_id, params=params)
-            if entry.diff:
-                self._client.log_text(run_id, entry.diff, "change.diff")
-        for start in range(0, len(metrics), _BATCH):
-            self._client.log_batch(run_id, metrics=metrics[start : start + _BATCH])
-        self._client.log_batch(run_id, tags=texts)
-        if known is None:
-            self._client.set_terminated(run_id, "FAILED" if entry.failed else "FINISHED")
-            self._known[entry.child_id] = run_id
+        curve = _name(f"curve/{entry.curve_name}")
+        metrics = _metrics(entry, now)
+        metrics += [Metric(curve, value, now, step) for step, value in entry.steps]
+        params = [Param(key, value[:_LONGEST]) for key, value in entry.params.items()]
+        self._client.log_batch(run_id, metrics[:_BATCH], params, _tags(entry))
+        for start in range(_BATCH, len(metrics), _BATCH):
+            self._client.log_batch(run_id, metrics[start : start + _BATCH])
+        if entry.diff:
+            self._client.log_text(run_id, entry.diff, "change.diff")
+        self._client.set_terminated(run_id, "FAILED" if entry.failed else "FINISHED")
+        self._known[entry.child_id] = run_id
 
+    def _renew(self, run_id: str, entry: Entry) -> None:
+        """Add what further runs gave; the tag that says so comes last."""
+        steps = {it.step for it in self._client.get_metric_history(run_id, "lae_order")}
+        if entry.revision not in steps:  # else a process died here, between metrics and tags
+            self._client.log_batch(run_id, _metrics(entry, int(time.time() * 1000)))
+        self._client.log_batch(run_id, tags=_tags(entry))
+
+    @_answered
     def point(self, order: int, metric: float | None, best: float | None) -> None:
         """Add a child to the course of the search, unless an earlier process did."""
         if order > self._last and best is not None and self._run is not None:
@@ -124,9 +203,21 @@ class MlflowStore:
                 points.append(Metric(_name(self._run.metric), metric, now, order))
             self._client.log_batch(self._parent, metrics=points)
 
+    @_answered
     def close(self) -> None:
         """Say that the search has ended, for now."""
         self._client.set_terminated(self._parent, "FINISHED")
+        if self._run is not None:
+            self._tidy(self._found(self._run.key))
+
+
+def _metrics(entry: Entry, now: int) -> list[Metric]:
+    return [Metric(_name(key), value, now, entry.revision) for key, value in entry.metrics.items()]
+
+
+def _tags(entry: Entry) -> list[RunTag]:
+    tags = {**entry.tags, _REVISION: str(entry.revision), "mlflow.note.content": entry.summary}
+    return [RunTag(key, value[:_LONGEST]) for key, value in tags.items() if value]
 
 
 def _name(text: str) -> str:

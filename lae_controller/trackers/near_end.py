@@ -58,7 +58,8 @@ class Mirror:
         lines = self._text().strip().splitlines()
         if not lines:
             return f"exit status {self.process.returncode}"
-        return self.hide.text(lines[-1])[:300]
+        last = re.sub(r"^lae_controller\.errors\.\w+: ", "", lines[-1])  # ours are sentences
+        return self.hide.text(last)[:300]
 
     def _text(self) -> str:
         """Return its log; empty if somebody took that away."""

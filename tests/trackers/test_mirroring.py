@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import subprocess
 import sys
 import threading
 from dataclasses import replace
@@ -22,7 +23,7 @@ from lae_controller.ledger import Ledger
 from lae_controller.quantities import TotalBudget
 from lae_controller.trackers import check_trackers, near_end
 from lae_controller.trackers.entry import Entry, Run
-from lae_controller.trackers.far_end import mirror
+from lae_controller.trackers.far_end import Pulse, mirror
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -64,7 +65,7 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def mirrored(root: Path, tracker: StandIn) -> int:
     ended = threading.Event()
     ended.set()
-    return mirror(build.unread(config.load(root), print), tracker, ended)
+    return mirror(build.unread(config.load(root), print), tracker, ended, Pulse())
 
 
 def entries(store: dict[str, Any]) -> dict[str, Entry]:
@@ -237,6 +238,31 @@ def test_a_tracker_that_fails_or_hangs_costs_a_line(
     assert len(lines) == 1
     assert lines[0].startswith(said)
     assert len(told(root)) > 1
+
+
+_WATCHED = """
+import threading, time
+from lae_controller.trackers import far_end
+far_end._LAST_S = 2.0
+ended, pulse = threading.Event(), far_end.Pulse()
+threading.Thread(target=far_end._watch, args=(ended, pulse), daemon=True).start()
+ended.wait()
+for _ in range(20):  # twice as long as it may be silent
+    pulse.beat()
+    time.sleep(0.2)
+print("it got on", flush=True)
+time.sleep(600)
+"""
+
+
+def test_who_is_told_to_end_may_take_as_long_as_it_gets_on() -> None:
+    """Else a large run would never be mirrored to a store that takes its time."""
+    words = [sys.executable, "-c", _WATCHED]
+    done = subprocess.run(
+        words, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False, cwd=ROOT
+    )
+    assert (done.returncode, done.stdout) == (70, "it got on\n")
+    assert done.stderr == "it did not get on for 2 s: its store does not answer\n"
 
 
 def test_the_reason_of_a_failure_shows_no_password(

@@ -3,20 +3,32 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
+import socket
 import struct
+import subprocess
+import sys
+import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from urllib.request import urlopen
 
 import pytest
+from made_runs import Made, make_run
 from tiny_project import make_project
+from typed import typed
 
 from lae_controller import config, session
 from lae_controller.ledger import Ledger
 from lae_controller.quantities import TotalBudget
 from lae_controller.rows import HistoryRow
-from lae_controller.trackers import near_end
+from lae_controller.trackers import Place, near_end
+from lae_controller.trackers.entry import Entry, Run
+from lae_controller.tracking import MlflowSettings
 
 pytestmark = [
     pytest.mark.trackers,
@@ -77,6 +89,163 @@ def test_mlflow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert steps == [1, 2, 3, 4]
     patch = Path(client.download_artifacts(run_id, "change.diff", str(tmp_path))).read_text()
     assert "+++ b/model.py" in patch
+
+
+def test_what_is_made_twice_as_an_answer_was_lost_is_taken_away(tmp_path: Path) -> None:
+    """The client asks again where no answer came, though the server may have done it."""
+    tracking = pytest.importorskip("mlflow.tracking")
+    from lae_controller.trackers.mlflow_store import MlflowStore
+
+    lost: list[str] = []
+
+    class Twice(tracking.MlflowClient):  # type: ignore[misc]
+        def create_run(self, *args: Any, **more: Any) -> Any:
+            lost.append(super().create_run(*args, **more).info.run_id)
+            return super().create_run(*args, **more)
+
+    place = Place(tmp_path, tmp_path / "mlflow", "tiny")
+    run = Run("key", "tiny", "loss", {"metric": "loss"})
+    children = [entry(order) for order in range(3)]
+
+    def mirrored(count: int, *, whole: bool) -> dict[str, int]:
+        store = MlflowStore(MlflowSettings(), place)
+        store._client = Twice(tracking_uri=f"sqlite:///{place.folder / 'mlflow.db'}")
+        held = store.begin(run)
+        for child in children[:count]:
+            if child.child_id not in held:
+                store.put(child)
+        if whole:
+            store.close()
+        return held
+
+    assert mirrored(2, whole=False) == {}
+    assert mirrored(3, whole=True) == {"g1-i0-a0": 0, "g1-i0-a1": 0}
+    assert len(lost) == 4  # of the search and of each child
+    client = tracking.MlflowClient(tracking_uri=f"sqlite:///{place.folder / 'mlflow.db'}")
+    experiment = client.get_experiment_by_name("tiny").experiment_id
+    runs = client.search_runs([experiment])
+    names = sorted(it.data.tags.get("lae.child", "") for it in runs)
+    assert names == ["", *(child.child_id for child in children)]
+    parent = next(it for it in runs if not it.data.tags.get("lae.child"))
+    named = {it.data.tags.get("mlflow.parentRunId") for it in runs if it is not parent}
+    assert named == {parent.info.run_id}
+
+
+def test_a_renewal_that_was_cut_short_adds_no_point_twice(tmp_path: Path) -> None:
+    pytest.importorskip("mlflow.tracking")
+    from lae_controller.trackers.mlflow_store import MlflowStore
+
+    place = Place(tmp_path, tmp_path / "mlflow", "tiny")
+    run = Run("key", "tiny", "loss", {"metric": "loss"})
+    store = MlflowStore(MlflowSettings(), place)
+    store.begin(run)
+    store.put(entry(0))
+    again = replace(entry(0), revision=1, metrics={"loss": 0.25, "lae_order": 0.0})
+    client, tagged = store._client, store._client.log_batch
+
+    def dies(run_id: str, metrics: Any = (), params: Any = (), tags: Any = ()) -> None:
+        if tags:
+            raise ConnectionError("killed between metrics and tags")
+        tagged(run_id, metrics)
+
+    client.log_batch = dies
+    with pytest.raises(ConnectionError):
+        store.put(again)
+    store = MlflowStore(MlflowSettings(), place)
+    assert store.begin(run) == {"g1-i0-a0": 0}
+    store.put(again)
+    store.close()
+    assert MlflowStore(MlflowSettings(), place).begin(run) == {"g1-i0-a0": 1}
+    points = client.get_metric_history(store._known["g1-i0-a0"], "loss")
+    assert [(it.step, it.value) for it in points] == [(0, 0.5), (1, 0.25)]
+
+
+def entry(order: int) -> Entry:
+    metrics = {"loss": 0.5, "lae_order": float(order)}
+    made = Entry(f"g1-i0-a{order}", order, 0, False, {}, {}, metrics, "", (), "", "+ a\n")
+    return replace(made, params={"generation": "1"}, tags={"island": "0"}, summary="smaller")
+
+
+# -- over HTTP -----------------------------------------------------------------------------------
+
+
+@contextmanager
+def served(folder: Path, port: int) -> Iterator[None]:
+    """Run an MLflow server until the block ends, and then kill it as a machine that dies does."""
+    words = [sys.executable, "-m", "mlflow", "server", "--host", "127.0.0.1", "--port", str(port)]
+    words += ["--workers", "1", "--backend-store-uri", f"sqlite:///{folder / 'served.db'}"]
+    words += ["--artifacts-destination", str(folder / "served")]
+    with (folder / "served.log").open("ab") as log:
+        server = subprocess.Popen(words, stdout=log, stderr=log, start_new_session=True)
+    try:
+        until = time.monotonic() + 180
+        while not _answers(port):
+            assert server.poll() is None, (folder / "served.log").read_text()
+            assert time.monotonic() < until
+            time.sleep(0.2)
+        yield
+    finally:
+        os.killpg(server.pid, signal.SIGKILL)
+        server.wait()
+
+
+def _answers(port: int) -> bool:
+    try:
+        with urlopen(f"http://127.0.0.1:{port}/health", timeout=5):
+            return True
+    except OSError:
+        return False
+
+
+def test_mlflow_over_http_survives_its_server(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tracking = pytest.importorskip("mlflow.tracking")
+    pytest.importorskip("flask")  # mlflow-skinny brings no server
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    url = f"http://127.0.0.1:{port}"
+    root = make_run(tmp_path, Made(children=15))
+    with (root / "loop.run.yaml").open("a") as settings:
+        settings.write(f"trackers: {{mlflow: {{uri: '{url}', experiment: tiny}}}}\n")
+
+    down = typed("track", str(root))
+    assert down.returncode == 3
+    why = f"{url} does not answer ([Errno 111] Connection refused)"
+    assert f"tracker mlflow failed: trackers.mlflow.uri: {why}" in down.stderr
+    assert "the same command makes the others" in down.stderr
+
+    words = [sys.executable, "-m", "lae_controller", "track", str(root)]
+    client = tracking.MlflowClient(tracking_uri=url)
+    with served(tmp_path, port):
+        tracker = subprocess.Popen(words, stdout=subprocess.PIPE, text=True)
+        while len(_runs(client)) < 4:
+            assert tracker.poll() is None
+            time.sleep(0.1)
+    with served(tmp_path, port):  # within the patience of its client
+        said, _ = tracker.communicate(timeout=300)
+        assert (tracker.returncode, said.split()[0]) == (0, "mlflow")
+        again = typed("track", str(root), "--json")
+        assert (again.returncode, json.loads(again.stdout)) == (0, {"mlflow": 0})
+        runs = {run.data.tags.get("lae.child", ""): run for run in _runs(client)}
+        assert len(runs) == len(_runs(client))
+        rows = Ledger(root / "sandbox/lae", print).read_history(mend=False) or []
+        rows = [row for row in rows if row.gen or row.island == 0]
+        assert set(runs) == {"", *(row.child_id for row in rows)}
+        course = client.get_metric_history(runs[""].info.run_id, "lae_best")
+        assert [point.step for point in course] == list(range(len(rows)))
+        for row in rows:
+            run = runs[row.child_id]
+            assert run.info.status == ("FAILED" if row.status == "crash" else "FINISHED")
+            assert run.data.tags["mlflow.parentRunId"] == runs[""].info.run_id
+            points = client.get_metric_history(run.info.run_id, "lae_order")
+            assert len({point.step for point in points}) == len(points)
+
+
+def _runs(client: Any) -> list[Any]:
+    found = client.get_experiment_by_name("tiny")
+    return list(client.search_runs([found.experiment_id], max_results=500)) if found else []
 
 
 def test_tensorboard(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
