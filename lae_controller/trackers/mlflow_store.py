@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import wraps
-from typing import Any, ParamSpec, TypeVar
+from typing import Any
 
 from mlflow.entities import Metric, Param, RunTag, ViewType
 from mlflow.exceptions import MlflowException
@@ -31,29 +31,50 @@ _BEST = "lae_best"
 _RETRIES = "MLFLOW_HTTP_REQUEST_MAX_RETRIES"
 _WHY = re.compile(r"\[Errno \d+\] [\w ]+|too many \d+ error responses|timed out")
 
-P = ParamSpec("P")
-R = TypeVar("R")
+
+class _Asking:
+    """A client that asks once more where an answer broke off, which its own patience leaves out.
+
+    Each of its requests may be made twice without harm (see ``MlflowStore``). A server that does
+    not answer at all is named.
+    """
+
+    def __init__(self, client: MlflowClient) -> None:
+        self._client = client
+
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        method = getattr(self._client, name)
+
+        @wraps(method)
+        def asked(*args: Any, **more: Any) -> Any:
+            try:
+                try:
+                    return method(*args, **more)
+                except MlflowException as error:
+                    if _cause(error) is None or "Max retries" in str(_cause(error)):
+                        raise
+                return method(*args, **more)
+            except MlflowException as error:
+                if _cause(error) is None:
+                    raise
+                raise _unanswered(error) from error
+
+        return asked
 
 
-def _answered(method: Callable[P, R]) -> Callable[P, R]:
-    """Say of a server that does not answer that it does not; everything else is passed on."""
+def _cause(error: MlflowException) -> OSError | None:
+    """Return what befell the connection; None if the server answered."""
+    cause = error.__cause__ or error.__context__
+    return cause if isinstance(cause, OSError) else None  # as all errors of requests are
 
-    @wraps(method)
-    def asking(*args: P.args, **kwargs: P.kwargs) -> R:
-        try:
-            return method(*args, **kwargs)
-        except MlflowException as error:
-            cause = error.__cause__ or error.__context__
-            if not isinstance(cause, OSError):  # as all errors of its connections are
-                raise
-            address = re.search(r"(https?://)(?:[^/\s@]*@)?([^/\s]+)", str(error))
-            why = _WHY.findall(str(cause)) or [type(cause).__name__]
-            raise PrerequisiteError(
-                f"trackers.mlflow.uri: {''.join(address.groups()) if address else 'the server'} "
-                f"does not answer ({why[-1].strip()}); expected an MLflow server there"
-            ) from error
 
-    return asking
+def _unanswered(error: MlflowException) -> PrerequisiteError:
+    address = re.search(r"(https?://)(?:[^/\s@]*@)?([^/\s]+)", str(error))
+    why = _WHY.findall(str(_cause(error))) or ["its answer broke off"]
+    return PrerequisiteError(
+        f"trackers.mlflow.uri: {''.join(address.groups()) if address else 'the server'} does not "
+        f"answer ({why[-1].strip()}); expected an MLflow server there"
+    )
 
 
 @contextmanager
@@ -80,7 +101,6 @@ class MlflowStore:
     The second of anything is taken away, at the start and at the end.
     """
 
-    @_answered
     def __init__(self, settings: MlflowSettings, place: Place) -> None:
         self._artifacts = None
         uri = settings.uri
@@ -88,7 +108,7 @@ class MlflowStore:
             make_folder(place.folder)
             uri = f"sqlite:///{place.folder / 'mlflow.db'}"
             self._artifacts = (place.folder / "artifacts").as_uri()
-        self._client = MlflowClient(tracking_uri=uri)
+        self._client = _Asking(MlflowClient(tracking_uri=uri))
         with _impatient():
             self._experiment = self._experiment_of(settings.experiment or place.name)
         self._run: Run | None = None
@@ -107,7 +127,6 @@ class MlflowStore:
                     raise
         return str(found.experiment_id)
 
-    @_answered
     def begin(self, run: Run) -> dict[str, int]:
         """Return the children whose runs were finished; others are taken away."""
         self._run = run
@@ -165,7 +184,6 @@ class MlflowStore:
             tags[_PARENT] = self._parent
         return str(self._client.create_run(self._experiment, tags=tags).info.run_id)
 
-    @_answered
     def put(self, entry: Entry) -> None:
         """Make the run of a child, or add to it what its further runs gave."""
         known = self._known.get(entry.child_id)
@@ -193,7 +211,6 @@ class MlflowStore:
             self._client.log_batch(run_id, _metrics(entry, int(time.time() * 1000)))
         self._client.log_batch(run_id, tags=_tags(entry))
 
-    @_answered
     def point(self, order: int, metric: float | None, best: float | None) -> None:
         """Add a child to the course of the search, unless an earlier process did."""
         if order > self._last and best is not None and self._run is not None:
@@ -203,7 +220,6 @@ class MlflowStore:
                 points.append(Metric(_name(self._run.metric), metric, now, order))
             self._client.log_batch(self._parent, metrics=points)
 
-    @_answered
     def close(self) -> None:
         """Say that the search has ended, for now."""
         self._client.set_terminated(self._parent, "FINISHED")

@@ -23,6 +23,7 @@ from tiny_project import make_project
 from typed import typed
 
 from lae_controller import config, session
+from lae_controller.errors import PrerequisiteError
 from lae_controller.ledger import Ledger
 from lae_controller.quantities import TotalBudget
 from lae_controller.rows import HistoryRow
@@ -158,6 +159,40 @@ def test_a_renewal_that_was_cut_short_adds_no_point_twice(tmp_path: Path) -> Non
     assert MlflowStore(MlflowSettings(), place).begin(run) == {"g1-i0-a0": 1}
     points = client.get_metric_history(store._known["g1-i0-a0"], "loss")
     assert [(it.step, it.value) for it in points] == [(0, 0.5), (1, 0.25)]
+
+
+def test_a_request_whose_answer_breaks_off_is_made_again(tmp_path: Path) -> None:
+    tracking = pytest.importorskip("mlflow.tracking")
+    from mlflow.exceptions import MlflowException
+
+    from lae_controller.trackers.mlflow_store import _Asking
+
+    class Breaking(tracking.MlflowClient):  # type: ignore[misc]
+        left = 1
+
+        def get_run(self, run_id: str) -> Any:
+            try:
+                if self.left:
+                    raise ConnectionError(run_id)
+            except ConnectionError as error:
+                self.left -= 1
+                url = "http://me:hunter22222@127.0.0.1:5000/api/2.0/mlflow/runs/get"
+                text = f"API request to {url} failed with exception {error}"
+                raise MlflowException(text) from None
+            return "the run"
+
+    client = Breaking(tracking_uri=f"sqlite:///{tmp_path / 'mlflow.db'}")
+    asking = _Asking(client)
+    assert asking.get_run("once") == "the run"
+    client.left = 2
+    with pytest.raises(PrerequisiteError) as raised:
+        asking.get_run("again")
+    said = "http://127.0.0.1:5000 does not answer (its answer broke off)"
+    assert str(raised.value) == f"trackers.mlflow.uri: {said}; expected an MLflow server there"
+    client.left = 1
+    with pytest.raises(PrerequisiteError, match=r"\(\[Errno 111\] Connection refused\)"):
+        asking.get_run("Max retries exceeded: [Errno 111] Connection refused")
+    assert client.left == 0
 
 
 def entry(order: int) -> Entry:
