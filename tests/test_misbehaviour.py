@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -190,17 +191,28 @@ TRICKS: dict[str, str] = {
 
 
 @pytest.fixture(scope="module")
-def begun() -> dict[str, Loop]:
-    """Return the searches by their mode: each is begun once."""
+def begun() -> dict[str, tuple[Loop, Path]]:
+    """Return the searches by their mode, each begun once, and a copy of each as it was begun."""
     return {}
 
 
+Begun = dict[str, tuple[Loop, Path]]
+
+
 @pytest.fixture
-def loop(mode: str, begun: dict[str, Loop], tmp_path_factory: pytest.TempPathFactory) -> Loop:
-    """Return the search of a mode."""
+def search(mode: str, begun: Begun, tmp_path_factory: pytest.TempPathFactory) -> tuple[Loop, Path]:
     if mode not in begun:
-        begun[mode] = _begin(mode, tmp_path_factory.mktemp(mode))
+        root = tmp_path_factory.mktemp(mode) / "project"
+        search, fresh = _begin(mode, root), root.with_name("fresh")
+        shutil.copytree(root, fresh, symlinks=True)
+        begun[mode] = search, fresh
     return begun[mode]
+
+
+@pytest.fixture
+def loop(search: tuple[Loop, Path]) -> Loop:
+    """Return the search of a mode, in which nothing was ever earned."""
+    return search[0]
 
 
 def _begin(mode: str, root: Path) -> Loop:
@@ -242,8 +254,9 @@ def test_a_trick_never_becomes_the_best(loop: Loop, trick: str) -> None:
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_what_is_earned_does(loop: Loop) -> None:
+def test_what_is_earned_does(search: tuple[Loop, Path], tmp_path: Path) -> None:
     """The tricks would prove nothing where nothing can win."""
+    loop = load(shutil.copytree(search[1], tmp_path / "project", symlinks=True))
     (task,) = loop.ask(1).tasks
     better = HONEST.replace("0.0 for", "float(row['x'] % 3 == 0) for")
     (task.directory / "model.py").write_text(better)
