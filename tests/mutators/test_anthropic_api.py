@@ -192,7 +192,7 @@ def test_an_empty_reply_says_what_it_cost(rig: Rig, stop: str) -> None:
     "text",
     [
         "I would raise the learning rate a little.",
-        DIFF.replace("LR = 0.1", "LR = 0.3"),
+        DIFF.replace("LR = 0.1", "MOMENTUM = 0.3"),
         "\x00\ufffd<<<<<<<=======",
         DIFF.partition("=======")[0],
     ],
