@@ -65,7 +65,15 @@ def told(project: Path) -> list[dict[str, Any]]:
 
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
-    return make_project(tmp_path / "project", "isolation: none\n" + MODEL.format(more=""))
+    """Return a project with room for three children or so."""
+    project = make_project(tmp_path / "project", "isolation: none\n" + MODEL.format(more=""))
+    return budgeted(project, 10, 6)
+
+
+def budgeted(project: Path, before: int, total: int) -> Path:
+    path = project / "loop.run.yaml"
+    path.write_text(path.read_text().replace(f"total_budget: {before}", f"total_budget: {total}"))
+    return project
 
 
 def run(project: Path, server: MessagesServer, monkeypatch: pytest.MonkeyPatch) -> str:
@@ -109,6 +117,7 @@ def test_no_training_is_wasted_on_what_is_no_change(
     prose = reply("I would lower the learning rate, as it is far too large.")
     refusal = reply("", "refusal", stop_details={"category": "frontier_llm"})
     overload = status(529, "overloaded_error", "busy", retry_after="0")
+    budgeted(project, 6, 10)
     with Answering([], first=(refusal, overload, prose)) as server:
         run(project, server, monkeypatch)
     records = told(project)
