@@ -15,9 +15,9 @@ from dataclasses import dataclass, replace
 from lae_controller.errors import PrerequisiteError
 from lae_controller.executors import Executor
 from lae_controller.inflight import InFlight, Pending, Repeat
-from lae_controller.mutators import MENDING
+from lae_controller.mutators import COUNTS_CALLS, MENDING
 from lae_controller.parts import UnderWay, unseen
-from lae_controller.program import Evaluation, Reason, Status, Usage, added
+from lae_controller.program import MENDABLE, Evaluation, Reason, Status, Usage, added
 from lae_controller.purse import Purse
 from lae_controller.results import Result
 from lae_controller.state import Asked
@@ -29,20 +29,6 @@ SERVICE_TRIES = 5
 
 _TICK_S = 0.2
 _FIRST_PAUSE_S = 5.0
-MENDABLE = frozenset(
-    {
-        Reason.BAD_DIFF,
-        Reason.NO_CHANGE,
-        Reason.DUPLICATE,
-        Reason.SYNTAX,
-        Reason.PROTECTED,
-        Reason.OUT_OF_BOUNDS,
-        Reason.EXIT,
-        Reason.NO_METRIC,
-        Reason.NON_FINITE,
-    }
-)
-"""Failures that a better change would not have had."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +89,7 @@ class Pipeline:
         self._in_order = in_order
         settings = steps.settings.mutator
         self._mends = settings.repair_attempts if settings.backend in MENDING else 0
+        self._counts_calls = settings.backend in COUNTS_CALLS
         self._proposing: dict[str, tuple[Try, Future[Mutation | MutatorFailure]]] = {}
         self._crowds: dict[str, tuple[int, float]] = {}
         self._calls: deque[Call] = deque(maxlen=1024)  # not everybody asks for them
@@ -307,7 +294,7 @@ class Pipeline:
         reason = evaluation.reason
         if reason not in MENDABLE or len(attempt.failures) >= self._mends:
             return False
-        if self.purse.is_empty:
+        if self.purse.is_empty or (self._counts_calls and not self._steps.state.mending.pays):
             return False
         failure = Failure(reply, reason, evaluation.detail)
         self._propose(replace(attempt, failures=(*attempt.failures, failure)))

@@ -67,6 +67,9 @@ BROKEN = frozenset(
 )
 """Reasons that speak of how a change was made, not of the machine or of what training costs."""
 
+MENDABLE = BROKEN | {Reason.DUPLICATE}
+"""Failures that a better change would not have had."""
+
 CUT_SHORT = "cut at step "
 """How the detail of a child begins whose full run was ended by its curve (``early_stop``)."""
 

@@ -14,10 +14,12 @@ from typing import Any
 from lae_controller.codec import decode, encode
 from lae_controller.ledger import Event
 from lae_controller.mutators.credit import Credits
+from lae_controller.mutators.mending import Mending
 from lae_controller.noise import Claim, Noise, claim, mean_of, pooled
 from lae_controller.program import (
     BROKEN,
     CUT_SHORT,
+    MENDABLE,
     Cell,
     Elite,
     Evaluation,
@@ -113,6 +115,7 @@ class RunState:
         self._tried: dict[str, deque[Tried]] = {}
         self._credits = Credits()
         self._kinds = Credits()
+        self.mending = Mending()
         self.usage = Usage(cost_usd=0.0)
 
     def apply(self, event: Event) -> None:
@@ -327,6 +330,9 @@ class RunState:
         self._kinds.tell(record.intervention.value, placement.kept, broken)
         if record.usage is not None:
             self._spend(record.usage)
+            if record.status is not Status.CRASH or record.reason in MENDABLE:
+                usable = record.reason not in MENDABLE
+                self.mending.tell(record.usage.calls, usable=usable)
         outcome = "kept" if placement.kept else "not kept"
         if record.status is not Status.EVALUATED:
             outcome = record.reason.value if record.reason else record.status.value

@@ -127,6 +127,31 @@ def test_no_training_is_wasted_on_what_is_no_change(
     assert sum(record["status"] == "evaluated" for record in records) >= 3
 
 
+class Failing(Answering):
+    """Answers every second first request, and each failure that comes back, with prose."""
+
+    prose = "I do not know."
+    first_requests = 0
+
+    def next(self, request: Request) -> Step:
+        changed = super().next(request)
+        sent_back = self.prose in str(request.body["messages"])
+        with self._lock:
+            self.first_requests += not sent_back
+            return reply(self.prose) if sent_back or self.first_requests % 2 else changed
+
+
+def test_what_a_model_never_mends_is_not_sent_back_for_ever(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    budgeted(project, 6, 14)
+    with Failing([]) as server:
+        run(project, server, monkeypatch)
+    calls = [record["usage"]["calls"] for record in told(project)]
+    assert calls[0] == 3
+    assert calls[-1] == 1
+
+
 def test_a_bad_key_ends_the_run_at_once_and_nothing_is_told(
     project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -23,8 +23,7 @@ from lae_controller.leases import evaluation_lock, is_evaluating
 from lae_controller.lock import refuse_beside_a_controller
 from lae_controller.mutate import read_mutation
 from lae_controller.parts import Core
-from lae_controller.pipeline import MENDABLE
-from lae_controller.program import Evaluation, Intervention, one_line, sort_key
+from lae_controller.program import MENDABLE, Evaluation, Intervention, one_line, sort_key
 from lae_controller.purse import affords, worst_grading
 from lae_controller.remarks import silent
 from lae_controller.results import Result

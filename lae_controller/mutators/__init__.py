@@ -21,6 +21,9 @@ MUTATORS: Mapping[str, str] = {
 MENDING = frozenset({"anthropic", "agent"})
 """Backends that can do better when they are told what was wrong with a proposal."""
 
+COUNTS_CALLS = frozenset({"anthropic"})
+"""Those of them whose ``usage.calls`` are proposals; an agent's are its turns."""
+
 
 class Mutator(Protocol):
     """Proposes one child of the parent in a task.
