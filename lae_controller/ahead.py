@@ -79,8 +79,14 @@ class Ahead:
         return slots + math.ceil(slots * each)
 
     def useful(self, slots: int) -> int:
-        """Return how many proposals may be under way at a time: more would come no sooner."""
-        return min(self.most(slots), self._queueing.useful(), int(self._bearable))
+        """Return how many proposals may be under way at a time: more would come no sooner.
+
+        One for each slot always may where a proposal takes no longer than an evaluation: what it
+        is chosen from is then hardly older, however they get in each other's way.
+        """
+        quick = self._proposal is not None and self._proposal <= (self._evaluation or 0.0)
+        queue = max(self._queueing.useful(), slots if quick else 1)
+        return min(self.most(slots), queue, int(self._bearable))
 
     def most(self, slots: int) -> int:
         """Return how many proposals can be under way at the same time at most."""

@@ -64,6 +64,18 @@ def test_a_server_that_was_slow_once_is_tried_again() -> None:
     assert queueing.useful() > 8
 
 
+def test_quick_proposals_that_slow_each_other_down_are_asked_for_by_every_slot() -> None:
+    quick, slow = (
+        Ahead(MutatorSettings(backend="anthropic", timeout=300.0), evaluation_s=seconds)
+        for seconds in (1.0, 0.1)
+    )
+    for n in [1, 2, 3, 4, 5, 6, 7, 8] * 4:
+        for ahead in (quick, slow):
+            ahead.proposed(n, 0.01 + 0.08 * n)
+    assert quick.useful(8) == 8
+    assert slow.useful(8) == 1
+
+
 def test_the_offline_mutator_is_never_held_back() -> None:
     ahead = Ahead(MutatorSettings())
     for n in range(1, 20):
