@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from functools import lru_cache
 
 from lae_controller.change.additions import additions
-from lae_controller.change.nodes import KEPT, nodes_of
+from lae_controller.change.nodes import KEPT, nodes_of, written
 from lae_controller.change.source import is_python
 from lae_controller.program import Files
 
@@ -68,7 +68,7 @@ def _drawing(nodes: Iterable[ast.AST]) -> Iterator[tuple[int, str]]:
         name = _called(node.func)
         unseeded = name in _SEEDED and not node.args and not node.keywords
         if name in _SOURCES or unseeded or (name in _SEEDED and _is_none(node)):
-            yield node.lineno, ast.unparse(node.func)
+            yield node.lineno, written(node.func)
 
 
 def _called(function: ast.expr) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from functools import lru_cache
 
 from lae_controller.change.additions import additions
-from lae_controller.change.nodes import KEPT, nodes_of
+from lae_controller.change.nodes import KEPT, nodes_of, written
 from lae_controller.change.source import is_python
 from lae_controller.errors import ChildError
 from lae_controller.program import Files, Reason
@@ -44,7 +44,7 @@ def _calls(text: str) -> tuple[tuple[int, str], ...]:
     except SyntaxError:
         return ()
     return tuple(
-        (node.lineno, ast.unparse(node.func))
+        (node.lineno, written(node.func))
         for node in nodes
         if isinstance(node, ast.Call) and isinstance(node.func, (ast.Name, ast.Attribute))
     )

@@ -25,6 +25,25 @@ def nodes_of(text: str) -> tuple[ast.AST, ...]:
     return tuple(walk(parse_python(text)))
 
 
+def written(node: ast.AST) -> str:
+    """Return a part of a program as code; its names and values alone where it nests too deeply.
+
+    A chain of some hundred attributes or sums runs, but ``ast.unparse`` cannot write it down.
+    """
+    try:
+        return ast.unparse(node)
+    except RecursionError:
+        nodes = (each for each in walk(node) if not isinstance(each, ast.expr_context))
+        return " ".join(map(_leaf, nodes))
+
+
+def _leaf(node: ast.AST) -> str:
+    if isinstance(node, ast.Constant):
+        return repr(node.value)
+    found = getattr(node, "id", None) or getattr(node, "attr", None)
+    return str(found or type(node).__name__)
+
+
 def walk(tree: ast.AST) -> list[ast.AST]:
     """Return the nodes that ``ast.walk`` would yield, in its order, in half its time."""
     nodes = [tree]

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 
 from lae_controller.change.additions import additions
-from lae_controller.change.nodes import KEPT, nodes_of
+from lae_controller.change.nodes import KEPT, nodes_of, written
 
 _REACHING = {
     "sys": "_getframe _current_frames modules settrace setprofile addaudithook",
@@ -55,9 +55,9 @@ def _found_in(nodes: Iterable[ast.AST], modules: Mapping[str, str]) -> Iterator[
         elif isinstance(node, ast.FunctionDef) and node.name in _METHODS:
             yield node.lineno, f"def {node.name}"
         elif isinstance(node, ast.Call) and _is_named(node.func, "setattr", "delattr"):
-            owner = ast.unparse(node.args[0]) if node.args else ""
+            owner = written(node.args[0]) if node.args else ""
             if _is_standard(modules.get(owner)):
-                yield node.lineno, ast.unparse(node)[:80]
+                yield node.lineno, written(node)[:80]
 
 
 def _is_named(node: ast.expr, *names: str) -> bool:
@@ -86,7 +86,7 @@ def _of_attribute(node: ast.Attribute, modules: Mapping[str, str]) -> Iterator[t
     stored = not isinstance(node.ctx, ast.Load)
     if not stored and node.attr not in _TELLING:
         return
-    owner = ast.unparse(node.value)
+    owner = written(node.value)
     module = modules.get(owner, owner)
     if node.attr in _ANYWHERE or node.attr in _REACHING.get(module, "").split():
         yield node.lineno, f"{module}.{node.attr}"[:80]

@@ -13,7 +13,7 @@ from functools import lru_cache
 from pathlib import PurePosixPath
 
 from lae_controller.change.additions import additions
-from lae_controller.change.nodes import KEPT, nodes_of, walk
+from lae_controller.change.nodes import KEPT, nodes_of, walk, written
 from lae_controller.change.reaching import reaching
 from lae_controller.change.source import is_python
 from lae_controller.program import Files
@@ -80,7 +80,7 @@ def _metric_statements(
     for statement in _simple_statements(nodes):
         literals = list(_literals(statement))
         if any(whole.search(part) or (own and own.search(part)) for part in literals):
-            yield statement.lineno, ast.unparse(statement)
+            yield statement.lineno, written(statement)
 
 
 def _parsed(path: str, text: str) -> tuple[ast.AST, ...] | None:
