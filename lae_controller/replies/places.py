@@ -6,7 +6,8 @@ file is left that fits:
 - blank lines that were left out or put in;
 - comments at the end of a line that were left out;
 - indentation that was lost unevenly: of some lines, or of some levels;
-- numbers that differ from the file's, as in the program before an earlier change.
+- numbers that differ from the file's, as in the program before an earlier change, unless REPLACE
+  would put one of them back.
 
 Lines that SEARCH and REPLACE share stay the file's own. New lines are indented as the lines of the
 same indentation in the reply are in the file, or as the line whose place they take.
@@ -15,9 +16,11 @@ same indentation in the reply are in the file, or as the line whose place they t
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Sequence
+from itertools import islice
 
-from lae_controller.change.diff_match import Lines, indent, opcodes
+from lae_controller.change.diff_match import Lines, indent, occurrences, opcodes
 
 _REMARK = re.compile(r"\s+#.*")
 _NUMBER = re.compile(r"(?<![\w.])\d[\d_]*(?:\.\d*)?(?:[eE][+-]?\d+)?(?![\w.])")
@@ -52,7 +55,8 @@ def _placed(
     if len(found) != 1:
         return None
     first, last = found[0]
-    new = _refitted(search, replace, lines.texts[first : last + 1])
+    place = lines.texts[first : last + 1]
+    new = None if _puts_back(search, replace, place) else _refitted(search, replace, place)
     return None if new is None else _spliced(lines, first, last + 1, new)
 
 
@@ -83,16 +87,23 @@ def without_some_numbers(
 
 
 def _find(search: Sequence[str], texts: Sequence[str]) -> list[tuple[int, int]]:
-    """Return (first, last) line of every place, blank lines not counted on either side."""
+    """Return (first, last) line of the places, two at most; blank lines do not count."""
     filled = [at for at, text in enumerate(texts) if text]
     wanted = [line for line in search if line]
     if not wanted:
         return []
-    return [
+    # Lines that are alike have one head, and whole runs of those are found fast.
+    starts = occurrences(list(map(_head, wanted)), [_head(texts[at]) for at in filled])
+    places = (
         (filled[at], filled[at + len(wanted) - 1])
-        for at in range(len(filled) - len(wanted) + 1)
+        for at in starts
         if all(_alike(line, texts[filled[at + step]]) for step, line in enumerate(wanted))
-    ]
+    )
+    return list(islice(places, 2))
+
+
+def _head(line: str) -> str:
+    return line.partition("#")[0].rstrip()
 
 
 def _alike(line: str, text: str) -> bool:
@@ -100,6 +111,31 @@ def _alike(line: str, text: str) -> bool:
     return text.startswith(line) and (
         line == text or _REMARK.fullmatch(text, len(line)) is not None
     )
+
+
+def _puts_back(search: Sequence[str], replace: Sequence[str], place: Sequence[str]) -> bool:
+    """Return whether REPLACE holds a number of SEARCH where the file has another by now.
+
+    It may be a setting that an earlier change has improved, or the index of another place.
+    """
+    own = _own_lines(search, place)
+    for tag, i1, i2, j1, j2 in opcodes(_key(search), _key(replace)):
+        if tag == "equal":
+            continue
+        pairs = [
+            pair
+            for at in range(i1, i2)
+            for pair in zip(_numbers(search[at]), _numbers(own.get(at, "")), strict=False)
+        ]
+        new = Counter(number for line in replace[j1:j2] for number in _numbers(line))
+        new.subtract(old for old, now in pairs if old == now)
+        if any(new[old] > 0 for old, now in pairs if old != now):
+            return True
+    return False
+
+
+def _numbers(line: str) -> list[str]:
+    return _NUMBER.findall(line)
 
 
 def _refitted(

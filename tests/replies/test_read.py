@@ -262,6 +262,26 @@ def test_a_number_within_a_name_is_not_one() -> None:
     assert "SEARCH matches nothing" in refusal(text, files).detail
 
 
+@pytest.mark.parametrize(
+    ("line", "old", "new"),
+    [
+        ("fit(rate=0.3, steps=20)", "fit(rate=0.1, steps=10)", "fit(rate=0.1, steps=15)"),
+        ("w[0] = 1.0", "w[1] = 1.0", "w[1] = 2.0"),
+    ],
+)
+def test_a_number_that_is_of_an_earlier_program_is_not_put_back(
+    line: str, old: str, new: str
+) -> None:
+    text = f"<<<<<<< SEARCH\n{old}\n=======\n{new}\n>>>>>>> REPLACE\n"
+    assert "SEARCH matches nothing" in refusal(text, {"net.py": f"{TWICE}{line}\n"}).detail
+
+
+def test_a_number_that_stands_twice_is_told_apart() -> None:
+    text = "<<<<<<< SEARCH\nf(1, 1)\n=======\nf(1, 5)\n>>>>>>> REPLACE\n"
+    _, after = read(text, {"net.py": "f(1, 2)\n"})
+    assert after["net.py"] == "f(1, 5)\n"
+
+
 def test_what_applies_exactly_is_not_judged() -> None:
     _, files = read(LOWER.replace("RATE = 0.1", "RATE = = 0.1"))
     assert "RATE = = 0.1" in files["net.py"]
