@@ -14,13 +14,13 @@ _ASSIGNED = re.compile(r"[ \t]*(?P<name>[\w.]+(?:[ \t]*:[ \t]*\w+)?)[ \t]*=(?!=)
 def reassigned(text: str, program: Program) -> str | None:
     """Return a reply that holds nothing but a new value as the block that it stands for.
 
-    Such a reply has the closing marker of a block, no opening one, and above the marker the one
+    Such a reply has the closing marker of one block, no opening one, and above the marker the one
     line ``name = value``. None unless it is so, and one line of one file that may be changed
     gives that name a value.
     """
     marks = [(mark_of(line), line) for line in text.splitlines() if line.strip()]
     kinds = [mark for mark, _ in marks if mark not in (Mark.FENCE, Mark.MIDDLE)]
-    if kinds[:2] != [Mark.TEXT, Mark.CLOSE_NEW]:
+    if kinds[:2] != [Mark.TEXT, Mark.CLOSE_NEW] or set(kinds[2:]) - {Mark.TEXT}:
         return None
     new = next(line.strip() for mark, line in marks if mark is Mark.TEXT)
     wanted = _name(new)

@@ -232,6 +232,11 @@ def test_what_leaves_no_doubt_is_taken(text: str, old: str, new: str, slip: str)
             "<<<<<<< SEARCH\n    limit = 7.0\n=======\n    limit = 7.0\n>>>>>>> REPLACE\n",
             id="nothing new",
         ),
+        pytest.param(
+            "limit = 1.0\n>>>>>>> REPLACE\nLIMIT = 4.0\n>>>>>>> REPLACE\n",
+            id="two new values",
+        ),
+        pytest.param(f"LIMIT = 4.0\n>>>>>>> REPLACE\n{LOWER}", id="a new value and a block"),
     ],
 )
 def test_what_leaves_a_doubt_is_not(text: str) -> None:
