@@ -118,12 +118,13 @@ def _one_by_one(text: str, program: Program, slips: tuple[str, ...]) -> Reading:
 def _once(block: Block) -> tuple[Block, tuple[str, ...]]:
     """Return a block with one separator, where the others part nothing but copies.
 
-    What stands between separators is SEARCH again, or one and the same replacement.
+    What stands between separators is SEARCH again, or one and the same replacement. SEARCH again
+    and nothing else is no replacement: neither that the lines stay nor that they go is sure.
     """
     bounds = (-1, *block.separators, len(block.body))
     search, *others = (block.body[start + 1 : stop] for start, stop in pairwise(bounds))
     meant = dict.fromkeys(other for other in others if other != search)
-    if len(others) < 2 or len(meant) != 1:
+    if len(others) < 2 or len(meant) != 1 or (search in others and () in meant):
         return block, ()
     return replace(block, body=(*search, "=======", *next(iter(meant)))), ("separators",)
 

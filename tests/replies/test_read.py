@@ -250,6 +250,13 @@ def test_replacements_that_differ_stay_as_they_were_written() -> None:
     assert files["net.py"].startswith("RATE = 0.1\n=======\nRATE = 0.2\n")
 
 
+def test_search_again_and_nothing_else_takes_no_line_away() -> None:
+    text = LOWER.replace("RATE = 0.1", "RATE = 0.5\n=======")
+    reply, files = read(text, {"net.py": TWICE})
+    assert reply.repaired == ()
+    assert files["net.py"].startswith("RATE = 0.5\n=======\n")  # which is refused as no Python
+
+
 def test_a_name_that_is_assigned_twice_needs_a_search() -> None:
     text = "=======\nLIMIT = 4.0\n>>>>>>> REPLACE\n"
     assert refusal(text, {"net.py": f"{TWICE}LIMIT = 5\n"}).reason is Reason.BAD_DIFF
