@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from lae_controller.errors import PrerequisiteError
 from lae_controller.executors import Executor
 from lae_controller.inflight import InFlight, Pending, Repeat
-from lae_controller.mutators import COUNTS_CALLS, MENDING
+from lae_controller.mutators import MENDING, WEIGHED
 from lae_controller.parts import UnderWay, unseen
 from lae_controller.program import MENDABLE, Evaluation, Reason, Status, Usage, added
 from lae_controller.purse import Purse
@@ -89,7 +89,7 @@ class Pipeline:
         self._in_order = in_order
         settings = steps.settings.mutator
         self._mends = settings.repair_attempts if settings.backend in MENDING else 0
-        self._counts_calls = settings.backend in COUNTS_CALLS
+        self._weighs = settings.backend in WEIGHED
         self._proposing: dict[str, tuple[Try, Future[Mutation | MutatorFailure]]] = {}
         self._crowds: dict[str, tuple[int, float]] = {}
         self._calls: deque[Call] = deque(maxlen=1024)  # not everybody asks for them
@@ -294,7 +294,7 @@ class Pipeline:
         reason = evaluation.reason
         if reason not in MENDABLE or len(attempt.failures) >= self._mends:
             return False
-        if self.purse.is_empty or (self._counts_calls and not self._steps.state.mending.pays):
+        if self.purse.is_empty or (self._weighs and not self._steps.state.mending.pays):
             return False
         failure = Failure(reply, reason, evaluation.detail)
         self._propose(replace(attempt, failures=(*attempt.failures, failure)))
@@ -335,6 +335,9 @@ class Pipeline:
         evaluation: Evaluation,
         chance: str = "",
     ) -> None:
+        if mutation.usage is not None:
+            usage = replace(mutation.usage, mends=len(attempt.failures))
+            mutation = replace(mutation, usage=usage)
         result = self._steps.finish(attempt.asked, mutation, digest, evaluation, chance)
         paid = added(mutation.usage, evaluation.grading)
         self.purse.settle(attempt.asked.child_id, (paid.cost_usd if paid else None) or 0.0)

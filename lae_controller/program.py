@@ -174,6 +174,7 @@ class Usage:
         output_tokens: thinking included.
         cost_usd: None where the price is not known.
         seconds: wall-clock of the calls, waiting for retries included.
+        mends: failed proposals of the child that went back to its model.
     """
 
     model: str = ""
@@ -184,6 +185,7 @@ class Usage:
     output_tokens: int = 0
     cost_usd: float | None = None
     seconds: float = 0.0
+    mends: int = 0
 
     def __add__(self, other: Usage) -> Usage:
         """Return both together; the cost is known only if both are."""
@@ -198,6 +200,7 @@ class Usage:
             self.output_tokens + other.output_tokens,
             cost,
             self.seconds + other.seconds,
+            self.mends + other.mends,
         )
 
 

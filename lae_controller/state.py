@@ -332,7 +332,7 @@ class RunState:
             self._spend(record.usage)
             if record.status is not Status.CRASH or record.reason in MENDABLE:
                 usable = record.reason not in MENDABLE
-                self.mending.tell(record.usage.calls, usable=usable)
+                self.mending.tell(record.usage.mends, usable=usable)
         outcome = "kept" if placement.kept else "not kept"
         if record.status is not Status.EVALUATED:
             outcome = record.reason.value if record.reason else record.status.value

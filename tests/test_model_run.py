@@ -95,6 +95,7 @@ def test_a_crash_goes_back_with_its_traceback_and_costs_what_it_cost(
     assert mended["status"] == "evaluated"
     assert mended["charge"] == pytest.approx(0.25 + 1.25)
     assert mended["usage"]["calls"] == 2
+    assert mended["usage"]["mends"] == 1
     assert mended["usage"]["cost_usd"] > 0
     asked_again = next(r for r in server.requests if "NameError" in str(r.body["messages"]))
     assert "model.py" in str(asked_again.body["messages"][-1])

@@ -21,8 +21,8 @@ MUTATORS: Mapping[str, str] = {
 MENDING = frozenset({"anthropic", "agent"})
 """Backends that can do better when they are told what was wrong with a proposal."""
 
-COUNTS_CALLS = frozenset({"anthropic"})
-"""Those of them whose ``usage.calls`` are proposals; an agent's are its turns."""
+WEIGHED = frozenset({"anthropic"})
+"""Those of them that are told only while that pays; an agent mends within its own turns, too."""
 
 
 class Mutator(Protocol):

@@ -20,17 +20,18 @@ class Mending:
         self._decay = 0.5 ** (1.0 / HALF_LIFE)
         self._mends = self._mended = self._children = self._at_once = 0.0
 
-    def tell(self, calls: int, *, usable: bool) -> None:
+    def tell(self, mends: int, *, usable: bool) -> None:
         """Count one child.
 
         Args:
-            calls: of the model: the first, and one for each failure that went back to it.
-            usable: whether the last of them is a program that runs.
+            mends: failures that went back to the model. A reply that was cut off, and so asked for
+                once more, is none.
+            usable: whether what came of it is a program that runs.
         """
-        at_once, mended = usable and calls == 1, usable and calls > 1
+        at_once, mended = usable and not mends, usable and mends > 0
         self._children = self._decay * self._children + 1.0
         self._at_once = self._decay * self._at_once + at_once
-        self._mends = self._decay * self._mends + max(0, calls - 1)
+        self._mends = self._decay * self._mends + mends
         self._mended = self._decay * self._mended + mended
 
     @property

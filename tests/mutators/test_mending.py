@@ -8,7 +8,7 @@ from lae_controller.mutators.mending import Mending
 def told(*children: tuple[int, bool]) -> Mending:
     mending = Mending()
     for calls, usable in children:
-        mending.tell(calls, usable=usable)
+        mending.tell(calls - 1, usable=usable)
     return mending
 
 
@@ -38,7 +38,7 @@ def test_it_is_tried_again_when_that_was_long_ago() -> None:
     mending = told(*[(1, True), (3, False)] * 6)
     assert not mending.pays
     for _ in range(160):
-        mending.tell(1, usable=True)
+        mending.tell(0, usable=True)
     assert mending.pays
 
 
@@ -49,10 +49,10 @@ def test_a_poor_model_spends_few_calls_on_mending_and_a_good_one_loses_nothing()
         usable = chance.random() < 0.7
         more = 2 if not usable and mending.pays else 0
         calls, mends = calls + 1 + more, mends + more
-        mending.tell(1 + more, usable=usable)
+        mending.tell(more, usable=usable)
     assert mends < 0.12 * calls  # 0.38 if every failure went back twice
     good = Mending()
     for _ in range(300):
         usable = chance.random() < 0.7
-        good.tell(1 if usable else 2, usable=usable or chance.random() < 0.6)
+        good.tell(0 if usable else 1, usable=usable or chance.random() < 0.6)
         assert good.pays
