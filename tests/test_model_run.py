@@ -149,7 +149,7 @@ def test_what_a_model_never_mends_is_not_sent_back_for_ever(
     with Failing([]) as server:
         run(project, server, monkeypatch)
     calls = [record["usage"]["calls"] for record in told(project)]
-    assert calls[0] == 3
+    assert 3 in calls  # not the first told, if an evaluation ends before a third answer
     assert calls[-1] == 1
 
 
