@@ -112,13 +112,16 @@ def start_agents(seen: list[str]) -> Say:
     )
 
 
-def tell_as_they_finish(seen: list[str]) -> Say:
-    """Agents work in the background; tell each once the client has announced its end."""
+def tell_when_all_have_finished(seen: list[str]) -> Say:
+    """Agents work in the background; tell all once the client has announced the end of each.
+
+    What ends while this agent is in the middle of a turn, `claude -p` may never announce.
+    """
     everything = "\n".join(seen)
     asked = re.findall(r'"child_id": "(\S+)",\n +"parent_id"', everything)
     finished = set(re.findall(r'Agent "(\S+)" finished', everything))
     told = set(re.findall(r'"child_id": "(\S+)",\n +"pending": false', everything))
-    if finished - told:
+    if finished - told and finished >= set(asked):
         words = (f"lae tell {child} --run . --json" for child in sorted(finished - told))
         return bash(" && ".join(words))
     if told < set(asked):
@@ -171,7 +174,7 @@ def test_three_children_go_through_ask_evaluate_tell_with_agents_side_by_side(
         bash("lae check ."),
         bash("lae ask . -n 3 --json"),
         start_agents,
-        tell_as_they_finish,
+        tell_when_all_have_finished,
     ]
     with scripted_model({"You make one child": CHILD, "with sub-agents": script}) as model:
         told = claude(stage, model, "Evolve it with sub-agents of yours.")
