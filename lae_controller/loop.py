@@ -287,10 +287,12 @@ class Controller:
 
     def _cannot_be_graded(self) -> Stop | None:
         """Return why a host's next program could not be graded, where a model does that."""
+        limit = self.settings.mutator.max_cost_usd
+        if limit is None:
+            return None
         most = worst_grading(self.settings, self.steps.children.files(BASELINE_ID))
         if not most or affords(self.settings, self.state, most):
             return None
-        limit = self.settings.mutator.max_cost_usd
         return Stop("money", f"grading the next child could pass max_cost_usd ({limit:g} USD)")
 
     def take_in(

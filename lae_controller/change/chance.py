@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from functools import lru_cache
 
 from lae_controller.change.additions import additions
-from lae_controller.change.nodes import KEPT, nodes_of, written
+from lae_controller.change.nodes import KEPT, nodes_if_any, written
 from lae_controller.change.source import is_python
 from lae_controller.program import Files
 
@@ -55,10 +55,7 @@ def adds_chance(before: Files, after: Files) -> str:
 @lru_cache(maxsize=KEPT)
 def _sources(text: str) -> tuple[tuple[int, str], ...]:
     """Return (line, name) of every call that draws on chance of its own."""
-    try:
-        return tuple(_drawing(nodes_of(text)))
-    except SyntaxError:
-        return ()
+    return tuple(_drawing(nodes_if_any(text)))
 
 
 def _drawing(nodes: Iterable[ast.AST]) -> Iterator[tuple[int, str]]:

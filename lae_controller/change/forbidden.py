@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from functools import lru_cache
 
 from lae_controller.change.additions import additions
-from lae_controller.change.nodes import KEPT, nodes_of, written
+from lae_controller.change.nodes import KEPT, nodes_if_any, written
 from lae_controller.change.source import is_python
 from lae_controller.errors import ChildError
 from lae_controller.program import Files, Reason
@@ -39,12 +39,8 @@ def check_calls(before: Files, after: Files, forbidden: Iterable[str]) -> None:
 @lru_cache(maxsize=KEPT)
 def _calls(text: str) -> tuple[tuple[int, str], ...]:
     """Return (line, dotted name) of every call by name."""
-    try:
-        nodes = nodes_of(text)
-    except SyntaxError:
-        return ()
     return tuple(
         (node.lineno, written(node.func))
-        for node in nodes
+        for node in nodes_if_any(text)
         if isinstance(node, ast.Call) and isinstance(node.func, (ast.Name, ast.Attribute))
     )

@@ -25,6 +25,14 @@ def nodes_of(text: str) -> tuple[ast.AST, ...]:
     return tuple(walk(parse_python(text)))
 
 
+def nodes_if_any(text: str) -> tuple[ast.AST, ...]:
+    """Return what ``nodes_of`` does; nothing if the file does not parse."""
+    try:
+        return nodes_of(text)
+    except SyntaxError:
+        return ()
+
+
 def written(node: ast.AST) -> str:
     """Return a part of a program as code; its names and values alone where it nests too deeply.
 

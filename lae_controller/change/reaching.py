@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 
 from lae_controller.change.additions import additions
-from lae_controller.change.nodes import KEPT, nodes_of, written
+from lae_controller.change.nodes import KEPT, nodes_if_any, written
 
 _REACHING = {
     "sys": "_getframe _current_frames modules settrace setprofile addaudithook",
@@ -38,10 +38,7 @@ def reaching(before: str, after: str) -> tuple[int, str] | None:
 
 @lru_cache(maxsize=KEPT)
 def _found(text: str) -> tuple[tuple[int, str], ...]:
-    try:
-        nodes = nodes_of(text)
-    except SyntaxError:
-        return ()
+    nodes = nodes_if_any(text)
     return tuple(_found_in(nodes, _imported(nodes)))
 
 

@@ -13,7 +13,7 @@ from functools import lru_cache
 from pathlib import PurePosixPath
 
 from lae_controller.change.additions import additions
-from lae_controller.change.nodes import KEPT, nodes_of, walk, written
+from lae_controller.change.nodes import KEPT, nodes_if_any, walk, written
 from lae_controller.change.reaching import reaching
 from lae_controller.change.source import is_python
 from lae_controller.program import Files
@@ -71,8 +71,8 @@ def _metric_statements(
     name = re.escape(metric)
     whole = re.compile(rf"(?<![\w\-/.]){name}(?![\w\-/])")
     own = re.compile(pattern) if pattern else None
-    nodes = _parsed(path, text)
-    if nodes is None:
+    nodes = nodes_if_any(text) if is_python(path) else ()
+    if not nodes:
         for number, line in enumerate(text.splitlines(), start=1):
             if re.search(rf"{whole.pattern}\s*[:=]?\s*[-+.\d]", line) or (own and own.search(line)):
                 yield number, line.strip()
@@ -81,15 +81,6 @@ def _metric_statements(
         literals = list(_literals(statement))
         if any(whole.search(part) or (own and own.search(part)) for part in literals):
             yield statement.lineno, written(statement)
-
-
-def _parsed(path: str, text: str) -> tuple[ast.AST, ...] | None:
-    if not is_python(path):
-        return None
-    try:
-        return nodes_of(text)
-    except SyntaxError:
-        return None
 
 
 def _simple_statements(nodes: Iterable[ast.AST]) -> Iterator[ast.stmt]:

@@ -276,8 +276,10 @@ def _claimed(steps: Steps, asked: Asked) -> dict[str, str]:
 def _frozen_beside(steps: Steps, asked: Asked) -> Iterator[tuple[str, dict[str, Any]]]:
     """Yield the other children that are frozen and not told, each with what was noted then."""
     for other in steps.state.asked:
+        if other == asked.child_id:
+            continue
         note = read_json(steps.children.folder(other) / "frozen.json")
-        if other != asked.child_id and isinstance(note, dict):
+        if isinstance(note, dict):
             yield other, note
 
 
@@ -288,8 +290,10 @@ def _set_money_aside(steps: Steps, asked: Asked) -> float:
         PrerequisiteError: if ``max_cost_usd`` could be passed.
     """
     most = worst_grading(steps.settings, steps.children.files(asked.child_id)) or 0.0
+    if not most:
+        return 0.0
     held = sum(note.get("grading_usd", 0.0) for _, note in _frozen_beside(steps, asked))
-    if most and not affords(steps.settings, steps.state, held + most):
+    if not affords(steps.settings, steps.state, held + most):
         spent = steps.state.usage.cost_usd or 0.0
         raise PrerequisiteError(
             f"grading it can cost {most:.2g} USD, {spent:.2g} are spent and {held:.2g} set aside "
