@@ -32,7 +32,9 @@ import sys
 import tempfile
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -100,15 +102,16 @@ def run(project: Path, rule: dict[str, Any], seed: int, total: int, slots: int) 
             concurrency=slots,
         )
         session.run_search(settings, silent)
-        return judged(settings)
+        return judged(settings, slots)
 
 
-def judged(settings: Settings) -> Ran:
-    """Read what a run left, and train its winner anew."""
+def judged(settings: Settings, slots: int) -> Ran:
+    """Read what a run left, and train its winner anew, ``slots`` runs at a time."""
     ledger = Ledger(settings.lae_dir, silent)
     elites = ledger.read_archive(mend=False) or []
     best = max(elites, key=lambda elite: settings.direction.fitness(elite.metric))
-    again = [retrained(settings, best.child_id, seed) for seed in FRESH_SEEDS]
+    with ThreadPoolExecutor(slots) as pool:
+        again = list(pool.map(partial(retrained, settings, best.child_id), FRESH_SEEDS))
     made = tuple(_made(settings, ledger.read_history(mend=False) or []))
     return Ran(best.metric, statistics.mean(again), made)
 
