@@ -82,6 +82,8 @@ def _decoder(kind: Any) -> _Decoder:
 def _of_optional(arguments: tuple[Any, ...]) -> _Decoder:
     (inner,) = (argument for argument in arguments if argument is not type(None))
     present = _decoder(inner)
+    if present is _same:
+        return _same
     return lambda data: None if data is None else present(data)
 
 
@@ -117,6 +119,6 @@ def _taker(names: Sequence[str]) -> Callable[[Any], list[Any]]:
 def _of_tuple(arguments: tuple[Any, ...]) -> _Decoder:
     if len(arguments) == 2 and arguments[1] is Ellipsis:
         item = _decoder(arguments[0])
-        return lambda data: tuple(item(value) for value in data)
+        return tuple if item is _same else lambda data: tuple(map(item, data))
     items = [_decoder(argument) for argument in arguments]
     return lambda data: tuple(read(value) for read, value in zip(items, data, strict=True))

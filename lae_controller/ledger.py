@@ -109,7 +109,7 @@ class Ledger:
                 if not raw.endswith(b"\n"):
                     torn = raw
                     break
-                yield _event(self.journal, number, raw.decode("utf-8", "replace")[:-1])
+                yield _event(self.journal, number, raw.decode("utf-8", "replace").strip())
                 whole += len(raw)
         if torn and mend:
             self._cut(self.journal, whole, torn)
@@ -226,10 +226,13 @@ def _event(path: Path, number: int, line: str) -> Event:
         LedgerError: if it is none.
     """
     try:
-        event: Event = _DECODER.decode(line)
+        event: Event
+        event, end = _DECODER.raw_decode(line)
         event["event"].upper()  # every event has a name
     except (ValueError, KeyError, TypeError, AttributeError):
-        raise LedgerError(_damaged(path, number, line, "a JSON event")) from None
+        event, end = {}, -1
+    if end != len(line):
+        raise LedgerError(_damaged(path, number, line, "a JSON event"))
     return event
 
 

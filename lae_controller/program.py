@@ -111,12 +111,14 @@ def parse_child_id(text: str) -> tuple[int, int, int]:
     match = _CHILD_ID.fullmatch(text)
     if match is None:
         raise ValueError(f"{text!r} is not a child id; expected the form g4-i0-a1")
-    gen, island, slot = (int(part) for part in match.groups())
+    gen, island, slot = map(int, match.groups())
     return gen, island, slot
 
 
 def is_baseline(identifier: str) -> bool:
     """Say whether an id is the baseline's on some island: slot 0 of generation 0."""
+    if not identifier.startswith("g0"):  # nearly all, and every child ever told is asked about
+        return False
     gen, slot, _ = sort_key(identifier)
     return gen == 0 and slot == 0
 
@@ -375,7 +377,10 @@ class Placement:
     Attributes:
         kept: whether it entered the map of its island (with ``puct``: the archive).
         cell: the cell it fell into; None unless it was evaluated, and with ``puct``.
+        rebinned: whether its measures moved the borders of the cells past some elite, so that all
+            maps were drawn anew before it was placed; None where that was not written down.
     """
 
     kept: bool
     cell: Cell | None
+    rebinned: bool | None = False

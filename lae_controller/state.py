@@ -7,7 +7,7 @@ events go through the same ``apply``, which is why there is no other checkpoint 
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -117,14 +117,7 @@ class RunState:
         self._kinds = Credits()
         self.mending = Mending()
         self.usage = Usage(cost_usd=0.0)
-
-    def apply(self, event: Event) -> None:
-        """Take in one event of the journal.
-
-        Raises:
-            KeyError, ValueError, TypeError: if the event is not one this version writes.
-        """
-        handler = {
+        self._handlers: dict[str, Callable[[Event], None]] = {
             "ask": self._on_ask,
             "told": self._on_told,
             "migrate": self._on_migrate,
@@ -135,21 +128,24 @@ class RunState:
             "test": self._on_test,
             "stop": self._on_stop,
             "restored": self._on_restored,
-        }[event["event"]]
-        handler(event)
+        }
+
+    def apply(self, event: Event) -> None:
+        """Take in one event of the journal.
+
+        Raises:
+            KeyError, ValueError, TypeError: if the event is not one this version writes.
+        """
+        self._handlers[event["event"]](event)
 
     # -- events: made here, so that what is written is what is applied ---------------------------
 
     def tell(self, record: Record) -> tuple[Event, Placement]:
         """Apply a told record; return its event and where it was placed."""
-        placement = self._take(record)
+        self._hold(record)
+        placement = self.search.tell(record)
         self._note(record, placement)
-        event = {
-            "event": "told",
-            "record": encode(record),
-            "kept": placement.kept,
-            "cell": encode(placement.cell),
-        }
+        event = {"event": "told", "record": encode(record), **encode(placement)}
         return event, placement
 
     def migrate(self) -> Event:
@@ -276,13 +272,14 @@ class RunState:
 
     def _on_told(self, event: Event) -> None:
         record = decode(Record, event["record"])
-        self._take(record)
-        self._note(record, Placement(event["kept"], _cell(event["cell"])))
+        placement = Placement(event["kept"], _cell(event["cell"]), event.get("rebinned"))
+        self._hold(record)
+        self.search.replay(record, placement)
+        self._note(record, placement)
 
-    def _take(self, record: Record) -> Placement:
+    def _hold(self, record: Record) -> None:
         if record.reason is Reason.SUSPECT:
             self.suspects[record.child_id] = record
-        return self.search.tell(record)
 
     def _note(self, record: Record, placement: Placement) -> None:
         """Keep the books of a told record: everything but the archives."""

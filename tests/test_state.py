@@ -88,6 +88,21 @@ def test_replay_equals_what_was_lived(settings: Settings) -> None:
     assert again.credits() == state.credits()
 
 
+def test_a_journal_from_before_placements_said_whether_they_rebinned(settings: Settings) -> None:
+    state, events = begun(settings), []
+    for gen in range(1, 40):
+        child, metric = f"g{gen}-i{gen % 2}-a0", 4.0 - gen / 10 if gen % 3 else 4.0 + gen / 5
+        ask = ask_event(asked(child, 1), "now")
+        state.apply(ask)
+        events += [ask, state.tell(record(child, metric))[0]]
+    assert {event["rebinned"] for event in events[1::2]} == {True, False}
+    older = [{key: event[key] for key in event if key != "rebinned"} for event in events]
+    found = [
+        [replayed(settings, kind).search.elites(i) for i in range(2)] for kind in (events, older)
+    ]
+    assert found[0] == found[1] == [state.search.elites(i) for i in range(2)]
+
+
 def test_a_generation_is_done_when_all_of_it_is_told(settings: Settings) -> None:
     state = begun(settings)
     for slot in range(2):

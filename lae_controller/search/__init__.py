@@ -104,6 +104,17 @@ class Search(Protocol):
         """
         ...
 
+    def replay(self, record: Record, placement: Placement) -> None:
+        """Take in one child as ``tell`` did once, which leaves the same state.
+
+        Args:
+            placement: what ``tell`` returned; nothing of it has to be found out again.
+
+        Raises:
+            ValueError: if the record cannot have been placed so.
+        """
+        ...
+
     def accept(self, child_id: str) -> Placement:
         """Place a child that was told as suspect and held back.
 

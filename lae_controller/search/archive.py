@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from lae_controller.program import Cell, Elite, Measures
-from lae_controller.search.elites import comes_first, rank_key, same_program
+from lae_controller.search.elites import RankKey, comes_first, rank_key, same_program
 
 
 class Archive:
@@ -19,6 +19,7 @@ class Archive:
         self._limit = limit
         self._cells: dict[Cell, Elite] = {}
         self._ranked: tuple[tuple[Cell, Elite], ...] | None = ()
+        self._worst: RankKey | None = None
 
     def __len__(self) -> int:
         return len(self._cells)
@@ -29,7 +30,7 @@ class Archive:
     def restore(self, cells: Iterable[tuple[Cell, Elite]]) -> None:
         """Hold exactly these cells, as they were written down."""
         self._cells = dict(cells)
-        self._ranked = None
+        self._changed()
 
     def get(self, cell: Cell) -> Elite | None:
         """Return the elite of a cell; None if it is empty."""
@@ -51,17 +52,20 @@ class Archive:
         It does not stay either if it is the one that the limit costs its place.
         """
         holder = self._cells.get(cell)
-        if holder is not None and not elite.beats(holder):
+        if holder is not None:
+            if not elite.beats(holder):
+                return False
+        elif len(self._cells) >= self._limit and rank_key(elite) > self._last():
             return False
         self._cells[cell] = elite
-        self._ranked = None
+        self._changed()
         if len(self._cells) > self._limit:
             self._drop_worst()
         return self._cells.get(cell) is elite
 
     def revise(self, child_id: str, become: Callable[[Elite], Elite | None]) -> None:
         """Let the elites of one program become another value, or none, where they stand."""
-        self._ranked = None
+        self._changed()
         for cell, elite in list(self._cells.items()):
             if same_program(elite.child_id, child_id):
                 changed = become(elite)
@@ -74,15 +78,27 @@ class Archive:
         """Move every elite to its cell under new edges; of two in one cell the better stays."""
         elites = list(self._cells.values())
         self._cells = {}
-        self._ranked = None
+        self._changed()
         for elite in elites:
             cell = cell_of(elite.measures)
             holder = self._cells.get(cell)
             if holder is None or comes_first(elite, holder):
                 self._cells[cell] = elite
 
-    def _drop_worst(self) -> None:
+    def _changed(self) -> None:
+        self._ranked = self._worst = None
+
+    def _last(self) -> RankKey:
+        """Return the rank of the worst elite."""
+        if self._worst is None:
+            self._worst = rank_key(self._cells[self._cell_of_worst()])
+        return self._worst
+
+    def _cell_of_worst(self) -> Cell:
         least = min(elite.fitness for elite in self._cells.values())
         last = [(cell, elite) for cell, elite in self._cells.items() if elite.fitness == least]
-        cell, _ = max(last, key=lambda held: rank_key(held[1]))
-        del self._cells[cell]
+        return max(last, key=lambda held: rank_key(held[1]))[0]
+
+    def _drop_worst(self) -> None:
+        del self._cells[self._cell_of_worst()]
+        self._changed()

@@ -90,22 +90,49 @@ class Islands:
 
     def tell(self, record: Record) -> Placement:
         """Take in one child; the class says in which order what happens."""
-        self._progress.told(record)
-        if len(self._progress.tried) > MOST_TRIED:
-            self._progress.forget_all_but(elite.child_id for elite in self._living())
+        self._count(record)
         elite = elite_of(record, self._direction)
         if elite is None:
             return Placement(kept=False, cell=None)
-        self._observe(elite)
+        self._observe(elite.child_id, elite.measures)
+        rebinned = not self._grid.holds()
+        if rebinned:
+            self._rebin()
+        cell = self._grid.cell_of(elite.measures)
         if record.reason is Reason.SUSPECT:
             self._suspects.hold(elite, record)
-            return Placement(kept=False, cell=self._grid.cell_of(elite.measures))
-        return self._place(record.island, elite)
+            return Placement(kept=False, cell=cell, rebinned=rebinned)
+        return Placement(self._place(record.island, cell, elite), cell, rebinned)
+
+    def replay(self, record: Record, placement: Placement) -> None:
+        """Take in one child again; an older journal may not say whether it re-binned."""
+        if placement.rebinned is None:
+            self.tell(record)
+            return
+        self._count(record)
+        if placement.cell is None:
+            return
+        if record.measures is None:
+            raise ValueError(f"{record.child_id} has the cell {placement.cell} and no measures")
+        self._observe(record.child_id, record.measures)
+        if placement.rebinned:
+            self._rebin()
+        suspect = record.reason is Reason.SUSPECT
+        if not (suspect or placement.kept or self._settings.metrics):
+            return  # neither a map nor the front is any different
+        elite = elite_of(record, self._direction)
+        if elite is None:
+            raise ValueError(f"{record.child_id} has the cell {placement.cell} and no metric")
+        if suspect:
+            self._suspects.hold(elite, record)
+        else:
+            self._place(record.island, placement.cell, elite)
 
     def accept(self, child_id: str) -> Placement:
         """Place a suspect on its island, under the present edges and by the usual rule."""
         elite, record = self._suspects.release(child_id)
-        return self._place(record.island, elite)
+        cell = self._grid.cell_of(elite.measures)
+        return Placement(self._place(record.island, cell, elite), cell)
 
     def rivals(self, island: int, elite: Elite) -> list[Elite]:
         """Return whom a program would displace: the holder of its cell, and the global best."""
@@ -222,15 +249,18 @@ class Islands:
         for archive in self._islands:
             yield from (elite for _, elite in archive.ranked())
 
-    def _observe(self, elite: Elite) -> None:
-        """Let the axes take in one program, and re-bin if that moves any elite."""
-        if is_baseline(elite.child_id):
+    def _count(self, record: Record) -> None:
+        self._progress.told(record)
+        if len(self._progress.tried) > MOST_TRIED:
+            self._progress.forget_all_but(elite.child_id for elite in self._living())
+
+    def _observe(self, child_id: str, measures: Measures) -> None:
+        """Let the axes take in one program."""
+        if is_baseline(child_id):
             if self._baseline_seen:
                 return
             self._baseline_seen = True
-        self._grid.add(elite.measures)
-        if not self._grid.holds():
-            self._rebin()
+        self._grid.add(measures)
 
     def _rebin(self) -> None:
         for archive in self._islands:
@@ -240,16 +270,15 @@ class Islands:
             for cell, elite in archive.items():
                 self._grid.note(elite.measures, cell)
 
-    def _place(self, island: int, elite: Elite) -> Placement:
+    def _place(self, island: int, cell: Cell, elite: Elite) -> bool:
         self._front.add(elite)
-        cell = self._grid.cell_of(elite.measures)
         empty = self._islands[island].get(cell) is None
         kept = self._enter(island, cell, elite)
         if kept:
             if self._best is None or comes_first(elite, self._best):
                 self._best = elite
             self._progress.placed(self._best.fitness, new_cell=empty)
-        return Placement(kept, cell)
+        return kept
 
     def _move(self, elite: Elite, source: int, target: int) -> Move:
         cell = self._grid.cell_of(elite.measures)

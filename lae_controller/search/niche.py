@@ -4,20 +4,35 @@ from __future__ import annotations
 
 import math
 from array import array
-from bisect import insort
-from collections.abc import Sequence
+from bisect import bisect_left, insort
 from dataclasses import dataclass
+from typing import Protocol
 
 from lae_controller.program import Cell, Measures
 
 LOW, HIGH = 0.05, 0.95
 """The quantiles that become the outer edges of an axis, so that one outlier cannot flatten it."""
 
+_BLOCK = 512
+"""Most values that are kept in one piece: what is put into it moves half of them."""
+
 _ROUNDING = 1e-9
 """Relative; many times what the few sums and products here can be out."""
 
 
-def percentile(sorted_values: Sequence[float], q: float) -> float:
+class Ascending(Protocol):
+    """Numbers in ascending order."""
+
+    def __len__(self) -> int:
+        """Return how many there are."""
+        ...
+
+    def __getitem__(self, index: int, /) -> float:
+        """Return the one before which ``index`` others stand."""
+        ...
+
+
+def percentile(sorted_values: Ascending, q: float) -> float:
     """Return the quantile ``q`` in [0, 1] of ascending values, by linear interpolation.
 
     Source: Hyndman and Fan (1996), definition 7, the default of numpy and R.
@@ -25,13 +40,15 @@ def percentile(sorted_values: Sequence[float], q: float) -> float:
     Raises:
         ValueError: if there is no value.
     """
-    if not sorted_values:
+    last = len(sorted_values) - 1
+    if last < 0:
         raise ValueError("no values to take a percentile of; expected at least one")
-    position = (len(sorted_values) - 1) * q
-    below = math.floor(position)
-    above = min(below + 1, len(sorted_values) - 1)
-    step = sorted_values[above] - sorted_values[below]
-    return sorted_values[below] + (position - below) * step
+    position = last * q
+    below = int(position)
+    found = sorted_values[below]
+    if below == last:
+        return found
+    return found + (position - below) * (sorted_values[below + 1] - found)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +63,29 @@ class RunningAxis:
     """The values of all evaluated programs of a run on one axis, kept in order."""
 
     def __init__(self) -> None:
-        self._values = array("d")
+        self._blocks = [array("d")]
+        self._tops: list[float] = []
+        self._size = 0
+
+    def __len__(self) -> int:
+        return self._size
+
+    def __getitem__(self, index: int) -> float:
+        """Return the value before which ``index`` others stand; those at the ends the soonest.
+
+        Raises:
+            IndexError: if there is none.
+        """
+        if not 0 <= index < self._size:
+            raise IndexError(f"{index} of {self._size} values")
+        after = self._size - index
+        blocks = iter(self._blocks) if index < after else reversed(self._blocks)
+        passed = index if index < after else after - 1
+        for block in blocks:
+            if passed < len(block):
+                break
+            passed -= len(block)
+        return block[passed] if index < after else block[-1 - passed]
 
     def add(self, value: float) -> None:
         """Take in one more value.
@@ -56,15 +95,22 @@ class RunningAxis:
         """
         if not math.isfinite(value):
             raise ValueError(f"measure is {value}; expected a finite number")
-        insort(self._values, value)
+        at = min(bisect_left(self._tops, value), len(self._blocks) - 1)
+        block = self._blocks[at]
+        insort(block, value)
+        self._size += 1
+        self._tops[at : at + 1] = (block[-1],)
+        if len(block) > _BLOCK:
+            half = len(block) // 2
+            self._blocks[at : at + 1] = (block[:half], block[half:])
+            self._tops.insert(at, block[half - 1])
 
     def edges(self) -> Edges:
         """Return the 5th and 95th percentile; minimum and maximum where those are equal."""
-        values = self._values
-        if not values:
+        if not self._size:
             return Edges(0.0, 0.0)
-        low, high = percentile(values, LOW), percentile(values, HIGH)
-        return Edges(low, high) if low < high else Edges(values[0], values[-1])
+        low, high = percentile(self, LOW), percentile(self, HIGH)
+        return Edges(low, high) if low < high else Edges(self[0], self[self._size - 1])
 
 
 def bin_of(value: float, edges: Edges, num_bins: int) -> int:
@@ -151,20 +197,27 @@ class Grid:
     def __init__(self, num_bins: int) -> None:
         self._num_bins = num_bins
         self._axes = (RunningAxis(), RunningAxis())
-        self._edges = (Edges(0.0, 0.0), Edges(0.0, 0.0))
+        self._known: tuple[Edges, Edges] | None = None
         self._ends = (Ends(), Ends())
+
+    @property
+    def _edges(self) -> tuple[Edges, Edges]:
+        if self._known is None:
+            self._known = (self._axes[0].edges(), self._axes[1].edges())
+        return self._known
 
     def add(self, measures: Measures) -> None:
         """Let one evaluated program move the edges."""
         self._axes[0].add(measures.log_complexity)
         self._axes[1].add(measures.diversity)
-        self._edges = (self._axes[0].edges(), self._axes[1].edges())
+        self._known = None
 
     def cell_of(self, measures: Measures) -> Cell:
         """Return the cell of a program under the present edges."""
+        across, up = self._edges
         return (
-            bin_of(measures.log_complexity, self._edges[0], self._num_bins),
-            bin_of(measures.diversity, self._edges[1], self._num_bins),
+            bin_of(measures.log_complexity, across, self._num_bins),
+            bin_of(measures.diversity, up, self._num_bins),
         )
 
     def note(self, measures: Measures, cell: Cell) -> None:

@@ -97,6 +97,10 @@ class Puct:
             return _NOT_KEPT
         return self._place(elite, record.promise)
 
+    def replay(self, record: Record, placement: Placement) -> None:  # noqa: ARG002
+        """Take in one child again; there are no borders of cells that had to be found."""
+        self.tell(record)
+
     def accept(self, child_id: str) -> Placement:
         """Make a node of a child that was held back."""
         elite, record = self._suspects.release(child_id)

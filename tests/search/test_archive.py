@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+import random
+from dataclasses import replace
+
 import pytest
 
 from lae_controller.program import Elite, Measures
@@ -123,3 +126,22 @@ def test_rebinning_keeps_the_earlier_of_two_equal_ones() -> None:
     archive.add((0, 5), elite("g6-i0-a9", 2.0, diversity=0.34))
     archive.rebin(by_tenths)
     assert ids(archive) == ["g6-i0-a9"]
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_what_stays_in_a_full_map(seed: int) -> None:
+    rng = random.Random(seed)
+    archive, held = Archive(5), dict[tuple[int, int], Elite]()
+    for number in range(400):
+        cell, newcomer = (rng.randrange(9), 0), elite(f"g1-i0-a{number}", rng.randrange(30) / 10)
+        if cell not in held or newcomer.beats(held[cell]):
+            held[cell] = newcomer
+        if len(held) > 5:
+            del held[max(held, key=lambda at: rank_key(held[at]))]
+        assert archive.add(cell, newcomer) is (held.get(cell) is newcomer)
+        if number % 40 == 39:
+            best = max(held, key=lambda at: held[at].fitness)
+            worse = replace(held[best], fitness=0.0)
+            archive.revise(worse.child_id, lambda _, worse=worse: worse)
+            held[best] = worse
+        assert archive.items() == sorted(held.items())

@@ -191,6 +191,14 @@ def test_a_replayed_search_goes_on_as_the_live_one_does() -> None:
     assert state(live) == state(replayed(records))
 
 
+def test_a_cell_without_measures_or_metric_was_never_written() -> None:
+    search, record = islands(), random_history(23)[0]
+    with pytest.raises(ValueError, match="and no measures"):
+        search.replay(replace(record, measures=None), Placement(True, (0, 0)))
+    with pytest.raises(ValueError, match="and no metric"):
+        search.replay(replace(record, metric=None), Placement(True, (0, 0)))
+
+
 @pytest.mark.parametrize("seed", range(3))
 def test_the_best_program_is_never_lost(seed: int) -> None:
     search = Islands(replace(SETTINGS, pop_per_island=3, num_bins=2), Direction.MAXIMIZE)

@@ -58,6 +58,22 @@ def test_axis_does_not_depend_on_the_order_of_its_values() -> None:
     assert axis_of(values).edges() == axis_of(values[::-1]).edges()
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_an_axis_is_a_sorted_list(seed: int) -> None:
+    rng = random.Random(seed)
+    axis, values = RunningAxis(), list[float]()
+    for step in range(6000):
+        values.append(rng.choice([rng.gauss(step / 1000, 1), 0.5, -step / 3000]))
+        axis.add(values[-1])
+        if step % 250 == 7:
+            values.sort()
+            assert [axis[index] for index in range(len(axis))] == values
+            assert axis.edges() == Edges(percentile(values, 0.05), percentile(values, 0.95))
+    for index in (-1, 6000):
+        with pytest.raises(IndexError, match=f"{index} of 6000 values"):
+            axis[index]
+
+
 @pytest.mark.parametrize(
     ("values", "expected"),
     [

@@ -63,6 +63,19 @@ def fold(search: Search, records: list[Record]) -> Search:
     return search
 
 
+def disturb(search: Search, number: int, records: list[Record]) -> None:
+    """Do what happens between two children: migrate, accept, run again, take out."""
+    record = records[number]
+    if number % 16 == 15:
+        search.migrate()
+    if number % 20 == 19:
+        search.revise(record.child_id, 0.7, (0.7, 0.7))
+    if number % 50 == 49:
+        search.withdraw(records[number - 7].child_id)
+    if record.reason is Reason.SUSPECT and number % 3 == 0:
+        search.accept(record.child_id)
+
+
 class TestSearchContract:
     @pytest.mark.parametrize("settings", [SETTINGS, TWO_METRICS])
     def test_replay_gives_the_same_state(self, name: str, settings: SearchSettings) -> None:
@@ -75,6 +88,28 @@ class TestSearchContract:
         again = make(name, settings)
         for record in records:
             fold(again, [record])
+        assert state(live) == state(again)
+
+    @pytest.mark.parametrize("settings", [SETTINGS, TWO_METRICS])
+    @pytest.mark.parametrize("written_down", [True, False], ids=["", "by-an-older-version"])
+    def test_a_run_taken_up_goes_on_as_if_it_had_not_ended(
+        self, name: str, settings: SearchSettings, written_down: bool
+    ) -> None:
+        settings = replace(settings, num_islands=3)
+        records, live, again = history(12, 300, 3), make(name, settings), make(name, settings)
+        rebinned = 0
+        for number, record in enumerate(records):
+            placement = live.tell(record)
+            rebinned += placement.rebinned is True
+            known = placement if written_down else replace(placement, rebinned=None)
+            again.replay(record, known)
+            for search in (live, again):
+                disturb(search, number, records)
+        assert rebinned > 5 or not live.migrates_after(4)
+        assert state(live) == state(again)
+        for later in history(13, 60, 3)[3:]:
+            new = replace(later, child_id=later.child_id.replace("g", "g7"), gen=700)
+            assert live.tell(new) == again.tell(new)
         assert state(live) == state(again)
 
     def test_asking_changes_nothing(self, name: str) -> None:
