@@ -24,6 +24,7 @@ from lae_controller.loop import DISK_FLOOR
 from lae_controller.machine.hardware import Hardware, note, probe
 from lae_controller.machine.slots import Slot
 from lae_controller.parts import Core, Parts, UnderWay, unseen
+from lae_controller.purse import check_baseline_cost
 from lae_controller.quantities import parse_size, parse_total
 from lae_controller.remarks import Say
 from lae_controller.resume import load_state
@@ -122,7 +123,8 @@ def prepared_run(settings: Settings, lifelines: Lifelines, say: Say) -> Prepared
     write_atomic(settings.lae_dir / ".gitignore", "*\n")
     write_atomic(settings.lae_dir / "project", f"{settings.path}\n")
     evaluators = partial(site_for(settings).evaluator, lifelines)
-    return prepare(settings, evaluators, machine(settings).slots[0], say)
+    check_cost = partial(check_baseline_cost, settings)
+    return prepare(settings, evaluators, machine(settings).slots[0], say, check_cost)
 
 
 def evaluator_for(

@@ -10,7 +10,7 @@ from lae_controller.files import remove_tree
 from lae_controller.inflight import Repeat
 from lae_controller.pipeline import Pipeline
 from lae_controller.program import Elite, Evaluation, added
-from lae_controller.purse import affords_runs
+from lae_controller.purse import affords_runs, spent_usd
 from lae_controller.remarks import Say
 from lae_controller.steps import Steps
 
@@ -59,7 +59,7 @@ class Claiming:
 
     def _can_pay(self, child: str, runs: int) -> bool:
         files = self._steps.children.files(child)
-        return affords_runs(self._steps.settings, self._steps.state, runs, files)
+        return affords_runs(self._steps.settings, spent_usd(self._steps.state), runs, files)
 
     def _to_claim(self) -> Elite | None:
         state = self._steps.state

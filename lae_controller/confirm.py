@@ -25,7 +25,7 @@ from lae_controller.program import (
     is_baseline,
     parse_child_id,
 )
-from lae_controller.purse import affords_runs
+from lae_controller.purse import affords_runs, spent_usd
 from lae_controller.results import Result
 from lae_controller.state import Asked
 from lae_controller.steps import PROPOSED_NOTHING, Steps
@@ -170,7 +170,7 @@ class Confirm:
 
     def _can_pay(self, child: str, runs: int) -> bool:
         settings, files = self._steps.settings, self._steps.children.files
-        if not affords_runs(settings, self._steps.state, runs, files(child)):
+        if not affords_runs(settings, spent_usd(self._steps.state), runs, files(child)):
             return False
         state, waiting = self._steps.state, self._waiting.values()
         finished = sum(result.evaluation.charge for _, result in waiting)

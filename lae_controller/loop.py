@@ -22,7 +22,7 @@ from lae_controller.leases import Leases
 from lae_controller.parts import Parts
 from lae_controller.pipeline import Pipeline
 from lae_controller.program import Evaluation, child_id
-from lae_controller.purse import affords, worst_grading
+from lae_controller.purse import affords, spent_usd, worst_grading
 from lae_controller.results import Result, claimed_by
 from lae_controller.state import Asked
 from lae_controller.steps import Steps
@@ -291,7 +291,7 @@ class Controller:
         if limit is None:
             return None
         most = worst_grading(self.settings, self.steps.children.files(BASELINE_ID))
-        if not most or affords(self.settings, self.state, most):
+        if not most or affords(self.settings, spent_usd(self.state), most):
             return None
         return Stop("money", f"grading the next child could pass max_cost_usd ({limit:g} USD)")
 

@@ -39,10 +39,8 @@ class Purse:
         Args:
             mutator: by which this child is proposed; its model need not be that of another.
         """
-        limit = self._settings.mutator.max_cost_usd
-        if limit is None:
+        if self._settings.mutator.max_cost_usd is None:
             return True
-        spent = (self._state.usage.cost_usd or 0.0) + self._lost
         held = sum(
             most
             for child, most in self._committed.items()
@@ -52,7 +50,7 @@ class Purse:
         graded = _worst_cascade(self._settings, text)
         proposed = worst_cost(task, mutator)
         most = None if graded is None or proposed is None else graded + proposed
-        if spent + held + (most or 0.0) > limit or (most is None and spent >= limit):
+        if not affords(self._settings, spent_usd(self._state) + self._lost + held, most):
             self.is_empty = True
             return False
         self._committed[task.child_id] = most or 0.0
@@ -97,18 +95,62 @@ def _worst_cascade(settings: Settings, text_bytes: float) -> float | None:
     return worst_gradings(settings, text_bytes, shards.rollout + shards.gate)
 
 
-def affords(settings: Settings, state: RunState, most_usd: float | None) -> bool:
-    """Say whether so much more can be spent; what is not known counts as nothing."""
+def spent_usd(state: RunState) -> float:
+    """Return what model calls have cost so far, as far as prices are known."""
+    return state.usage.cost_usd or 0.0
+
+
+def affords(settings: Settings, spent_usd: float, most_usd: float | None) -> bool:
+    """Say whether so much more may be spent.
+
+    Args:
+        spent_usd: what was spent, and what is set aside.
+        most_usd: None if it is not known: that may be begun until the limit is reached.
+    """
     limit = settings.mutator.max_cost_usd
-    return limit is None or (state.usage.cost_usd or 0.0) + (most_usd or 0.0) <= limit
+    if limit is None:
+        return True
+    return spent_usd < limit if most_usd is None else spent_usd + most_usd <= limit
 
 
-def affords_runs(settings: Settings, state: RunState, runs: int, files: Files) -> bool:
+def affords_runs(settings: Settings, spent_usd: float, runs: int, files: Files) -> bool:
     """Say whether so many further full runs of a program can be paid for, where a model grades."""
     if settings.mutator.max_cost_usd is None:
         return True
-    most = worst_gradings(settings, _bytes_of(files), runs * settings.scoring.shards.gate)
-    return affords(settings, state, most)
+    gradings = runs * settings.scoring.shards.gate
+    return affords(settings, spent_usd, worst_gradings(settings, _bytes_of(files), gradings))
+
+
+def affords_stage(settings: Settings, spent_usd: float, stage: str, files: Files) -> bool:
+    """Say whether one run of a program can be paid for, where a model grades.
+
+    Args:
+        stage: ``smoke``, or any other for a full run.
+    """
+    shards = settings.scoring.shards
+    gradings = shards.rollout if stage == "smoke" else shards.gate
+    return affords(settings, spent_usd, worst_gradings(settings, _bytes_of(files), gradings))
+
+
+def check_baseline_cost(settings: Settings, files: Files) -> None:
+    """Check, before anything is run, that grading the baseline cannot pass ``max_cost_usd``.
+
+    Args:
+        files: its editable files.
+
+    Raises:
+        ConfigError: if it can, or if what the judge's model costs is not known.
+    """
+    check_grading_limit(settings)
+    shards, runs = settings.scoring.shards, settings.confirm.baseline_runs
+    gradings = runs * (shards.rollout + shards.gate)
+    most = worst_gradings(settings, _bytes_of(files), gradings)
+    if not affords(settings, 0.0, most):
+        raise ConfigError(
+            f"grading the baseline {gradings} times can cost {most:.2g} USD, and mutator."
+            f"max_cost_usd is {settings.mutator.max_cost_usd:g}. Nothing was run; raise the limit, "
+            "or lower confirm.baseline_runs, scoring.shards or scoring.judge.max_tokens"
+        )
 
 
 def check_grading_limit(settings: Settings) -> None:

@@ -8,10 +8,13 @@ from pathlib import Path
 import pytest
 
 from lae_controller import build, checks, config, session
+from lae_controller.config import Settings
 from lae_controller.errors import RefusedError
+from lae_controller.probing import probe
 from lae_controller.probing.findings import Check
 from lae_controller.probing.probe import probed_refusals
 from lae_controller.probing.trials import load_trials
+from lae_controller.program import Files
 
 
 def silent(_line: str) -> None:
@@ -113,6 +116,19 @@ def test_interrupted_it_goes_on_where_it_was_and_with_room_only(counted: Path) -
     assert probed(counted) == []
     assert "leaves no room" in checked(counted)["damage"].text
     assert (count(counted), charge(counted)) == (5, 3.75)
+
+
+def test_no_probe_is_graded_past_the_limit(counted: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+
+    def nothing_left(_settings: Settings, spent: float, stage: str, files: Files) -> bool:
+        asked.append(f"{spent:g} {stage} {sorted(files)}")
+        return False
+
+    monkeypatch.setattr(probe, "affords_stage", nothing_left)
+    assert "max_cost_usd leaves no room" in checked(counted)["a/a"].text
+    assert (count(counted), charge(counted)) == (3, 2.25)
+    assert set(asked) == {"0 smoke ['model.py']"}
 
 
 def test_a_metric_that_hangs_on_nothing_that_may_change_is_flat_unless_forced(

@@ -25,7 +25,7 @@ from lae_controller.evaluators.shards import Shards, refuse_thin, shard_stage
 from lae_controller.files import read_json, remove_tree, write_json
 from lae_controller.machine.slots import Slot
 from lae_controller.outputs.artifacts import max_step
-from lae_controller.program import Reason, Usage, added
+from lae_controller.program import Files, Reason, Usage, added
 from lae_controller.quantities import number_text
 from lae_controller.remarks import Say
 from lae_controller.sandbox.command import check_keys
@@ -41,8 +41,18 @@ _PATIENCE_S = 60.0
 """What a program that knows its time budget may take beyond it the first time."""
 
 
-def prepare(settings: Settings, evaluators: EvaluatorFor, slot: Slot, say: Say) -> Prepared:
+def prepare(
+    settings: Settings,
+    evaluators: EvaluatorFor,
+    slot: Slot,
+    say: Say,
+    check_cost: Callable[[Files], None],
+) -> Prepared:
     """Take the snapshot and run the baseline, or load both if that was done before.
+
+    Args:
+        check_cost: is given the program before anything is run, and raises if that could cost more
+            money than may be spent.
 
     Raises:
         ConfigError: if the settings do not fit the project.
@@ -53,7 +63,7 @@ def prepare(settings: Settings, evaluators: EvaluatorFor, slot: Slot, say: Say) 
         return there
     if not settings.scoring.trains:
         refuse_thin(settings.scoring.shards, settings.scoring.mode)
-    preparation = _Preparation(settings, evaluators, slot, say)
+    preparation = _Preparation(settings, evaluators, slot, say, check_cost)
     prepared = preparation.run()
     write_json(
         settings.lae_dir / "base.json",
@@ -70,8 +80,16 @@ def prepare(settings: Settings, evaluators: EvaluatorFor, slot: Slot, say: Say) 
 class _Preparation:
     """The steps of ``prepare``, with what they share."""
 
-    def __init__(self, settings: Settings, evaluators: EvaluatorFor, slot: Slot, say: Say) -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        evaluators: EvaluatorFor,
+        slot: Slot,
+        say: Say,
+        check_cost: Callable[[Files], None],
+    ) -> None:
         self.settings = settings
+        self.check_cost = check_cost
         self.evaluators = evaluators
         self.slot = slot
         self.say = say
@@ -187,6 +205,7 @@ class _Preparation:
         problems = check_keys(settings, self.program)
         if problems:
             raise ConfigError(f"{settings.path.name}: {problems[0]}")
+        self.check_cost(files)
         self.digest = digest_of(files)
         self.content = f"{self.digest} {_content(snapshot)}"
         self.evaluator = self.evaluators(snapshot, self.editable)

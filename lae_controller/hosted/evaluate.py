@@ -24,7 +24,7 @@ from lae_controller.lock import refuse_beside_a_controller
 from lae_controller.mutate import read_mutation
 from lae_controller.parts import Core
 from lae_controller.program import MENDABLE, Evaluation, Intervention, one_line, sort_key
-from lae_controller.purse import affords, worst_grading
+from lae_controller.purse import affords, spent_usd, worst_grading
 from lae_controller.remarks import silent
 from lae_controller.results import Result
 from lae_controller.sandbox.launch import Lifelines
@@ -293,8 +293,8 @@ def _set_money_aside(steps: Steps, asked: Asked) -> float:
     if not most:
         return 0.0
     held = sum(note.get("grading_usd", 0.0) for _, note in _frozen_beside(steps, asked))
-    if not affords(steps.settings, steps.state, held + most):
-        spent = steps.state.usage.cost_usd or 0.0
+    spent = spent_usd(steps.state)
+    if not affords(steps.settings, spent + held, most):
         raise PrerequisiteError(
             f"grading it can cost {most:.2g} USD, {spent:.2g} are spent and {held:.2g} set aside "
             f"for others, and mutator.max_cost_usd is {steps.settings.mutator.max_cost_usd:g}. "

@@ -29,6 +29,7 @@ from lae_controller.probing.findings import (
 from lae_controller.probing.order import COPY, Order, next_copy, next_damage
 from lae_controller.probing.trials import Trial, add_trial, load_trials
 from lae_controller.program import Files, Reason
+from lae_controller.purse import affords_stage
 from lae_controller.remarks import Say
 from lae_controller.sandbox.calls import never_entered
 from lae_controller.sandbox.programs import build
@@ -114,6 +115,10 @@ class Probes:
         whole = order.damage.kind is Kind.COPY and order.stage == "smoke"  # with its full run
         if not self._affords(self._charge(order) + whole):
             return "total_budget leaves no room for the probes and for a child"
+        grading = self.prepared.baseline.grading
+        spent = 0.0 if grading is None else grading.cost_usd or 0.0
+        if not affords_stage(self.settings, spent, order.stage, order.damage.files):
+            return "mutator.max_cost_usd leaves no room for grading another probe"
         return ""
 
     def _affords(self, charge: float) -> bool:
