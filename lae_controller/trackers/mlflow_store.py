@@ -14,6 +14,7 @@ from typing import Any
 from mlflow.entities import Metric, Param, RunTag, ViewType
 from mlflow.exceptions import MlflowException
 from mlflow.tracking import MlflowClient
+from requests import RequestException
 
 from lae_controller.errors import PrerequisiteError
 from lae_controller.files import make_folder
@@ -62,10 +63,10 @@ class _Asking:
         return asked
 
 
-def _cause(error: MlflowException) -> OSError | None:
-    """Return what befell the connection; None if the server answered."""
+def _cause(error: MlflowException) -> RequestException | None:
+    """Return what befell the connection; None if the server answered, or if there is none."""
     cause = error.__cause__ or error.__context__
-    return cause if isinstance(cause, OSError) else None  # as all errors of requests are
+    return cause if isinstance(cause, RequestException) else None
 
 
 def _unanswered(error: MlflowException) -> PrerequisiteError:

@@ -164,6 +164,7 @@ def test_a_renewal_that_was_cut_short_adds_no_point_twice(tmp_path: Path) -> Non
 def test_a_request_whose_answer_breaks_off_is_made_again(tmp_path: Path) -> None:
     tracking = pytest.importorskip("mlflow.tracking")
     from mlflow.exceptions import MlflowException
+    from requests import RequestException
 
     from lae_controller.trackers.mlflow_store import _Asking
 
@@ -173,8 +174,8 @@ def test_a_request_whose_answer_breaks_off_is_made_again(tmp_path: Path) -> None
         def get_run(self, run_id: str) -> Any:
             try:
                 if self.left:
-                    raise ConnectionError(run_id)
-            except ConnectionError as error:
+                    raise (OSError if run_id == "on a disk" else RequestException)(run_id)
+            except OSError as error:
                 self.left -= 1
                 url = "http://me:hunter22222@127.0.0.1:5000/api/2.0/mlflow/runs/get"
                 text = f"API request to {url} failed with exception {error}"
@@ -192,6 +193,10 @@ def test_a_request_whose_answer_breaks_off_is_made_again(tmp_path: Path) -> None
     client.left = 1
     with pytest.raises(PrerequisiteError, match=r"\(\[Errno 111\] Connection refused\)"):
         asking.get_run("Max retries exceeded: [Errno 111] Connection refused")
+    assert client.left == 0
+    client.left = 1
+    with pytest.raises(MlflowException, match="failed with exception on a disk"):
+        asking.get_run("on a disk")  # no server is at fault
     assert client.left == 0
 
 
