@@ -33,8 +33,9 @@ from lae_controller.evaluators.briefing import project_brief
 from lae_controller.files import make_folder, remove_tree, write_atomic, write_note
 from lae_controller.mutate import read_outcome
 from lae_controller.mutator_pool import MutatorPool
+from lae_controller.mutators.inert import lines_of, without_effect
 from lae_controller.niches import empty_regions
-from lae_controller.program import Artifacts, Files, Reason, parse_child_id
+from lae_controller.program import Artifacts, Evaluation, Files, Reason, parse_child_id
 from lae_controller.quantities import number_text
 from lae_controller.results import read as read_result
 from lae_controller.sandbox.calls import never_entered
@@ -174,6 +175,7 @@ class Children:
             directory=str(self.directory(asked.child_id)),
             project=str(settings.root),
             isolation=settings.isolation,
+            inert=state.inert.among(files),
         )
 
     def _empty_regions(self, island: int, state: RunState) -> tuple[str, ...]:
@@ -265,6 +267,23 @@ class Children:
         if inside.is_file() and not inside.is_symlink() and _CHANGE not in harness:
             inside.replace(beside)
         return beside.read_text("utf-8", "replace") if beside.is_file() else ""
+
+    # -- tell --------------------------------------------------------------------------------
+
+    def changed_in_vain(
+        self, asked: Asked, evaluation: Evaluation, state: RunState
+    ) -> tuple[str, ...]:
+        """Return what a child changed, if its run showed exactly what its parent did."""
+        told = state.told.get(asked.parent_id or "")
+        if asked.parent_id is None or told is None or told.metric is None:
+            return ()
+        first, *_ = state.repeats.get(asked.parent_id, (told.metric,))
+        if evaluation.repeats[:1] != (first,):  # nearly always, and spares the reading
+            return ()
+        parent = read_result(self._lae, asked.parent_id)
+        if parent is None or not without_effect(evaluation, parent.evaluation):
+            return ()
+        return lines_of(self.files(asked.parent_id), self.files(asked.child_id))
 
     # -- freeze ------------------------------------------------------------------------------
 

@@ -304,6 +304,8 @@ class Record:
         promise: how promising its Mutator found it, from 1 to 10; None if it did not say.
         grading: what a model took to grade it; None where no model grades.
         varies: of the baseline, whether its runs on different seeds differ in anything.
+        inert: the lines that it changed in vain, as ``path: line``: its run showed in everything
+            what its parent's did; empty for any other.
     """
 
     child_id: str
@@ -334,6 +336,7 @@ class Record:
     promise: float | None = None
     grading: Usage | None = None
     varies: bool = False
+    inert: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,7 @@ from typing import Any
 from lae_controller.codec import decode, encode
 from lae_controller.ledger import Event
 from lae_controller.mutators.credit import Credits
+from lae_controller.mutators.inert import Inert
 from lae_controller.mutators.mending import Mending
 from lae_controller.noise import Claim, Noise, claim, mean_of, pooled
 from lae_controller.program import (
@@ -116,6 +117,7 @@ class RunState:
         self._credits = Credits()
         self._kinds = Credits()
         self.mending = Mending()
+        self.inert = Inert()
         self.usage = Usage(cost_usd=0.0)
         self._handlers: dict[str, Callable[[Event], None]] = {
             "ask": self._on_ask,
@@ -323,14 +325,18 @@ class RunState:
             self.latest_reason = f"{record.reason.value}: {record.detail}"
             self.reasons[record.reason.value] += 1
         broken = record.reason in BROKEN
-        self._credits.tell(record.operator, placement.kept, broken)
-        self._kinds.tell(record.intervention.value, placement.kept, broken)
+        paid = placement.kept and not record.inert
+        self._credits.tell(record.operator, paid, broken)
+        self._kinds.tell(record.intervention.value, paid, broken)
+        self.inert.tell(record.inert)
         if record.usage is not None:
             self._spend(record.usage)
             if record.status is not Status.CRASH or record.reason in MENDABLE:
                 usable = record.reason not in MENDABLE
                 self.mending.tell(record.usage.mends, usable=usable)
         outcome = "kept" if placement.kept else "not kept"
+        if record.inert:
+            outcome = "no effect"
         if record.status is not Status.EVALUATED:
             outcome = record.reason.value if record.reason else record.status.value
         tried = Tried(

@@ -398,6 +398,7 @@ class Steps:
             promise=result.promise,
             grading=evaluation.grading,
             varies=evaluation.varies,
+            inert=self.children.changed_in_vain(asked, evaluation, self.state),
         )
 
     def _measures(

@@ -29,7 +29,7 @@ class Tried:
     """An earlier child of the same parent, and how it ended.
 
     Attributes:
-        outcome: ``kept``, ``not kept``, or the reason of its failure.
+        outcome: ``kept``, ``not kept``, ``no effect``, or the reason of its failure.
         digest: normal-form digest of its code (see ``normal_form``); None if it never applied.
     """
 
@@ -95,6 +95,7 @@ class Task:
         whole_files: show files with evolve blocks whole, not only what lies inside the blocks.
         project: where the user's own tree lies, which nobody may write; empty if it is not known.
         isolation: how an agent that edits files is kept apart, as the setting of that name.
+        inert: lines of the parent, as ``path: line``, that some child changed in vain, latest last.
     """
 
     child_id: str
@@ -126,6 +127,7 @@ class Task:
     whole_files: bool = False
     project: str = ""
     isolation: str = "auto"
+    inert: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -114,6 +114,25 @@ def test_a_generation_is_done_when_all_of_it_is_told(settings: Settings) -> None
     assert state.ordinal == 2
 
 
+def test_a_change_without_effect_pays_nothing_and_is_remembered(settings: Settings) -> None:
+    state = begun(settings)
+    lines = ("m.py: a = 1", "m.py: a = 2")
+    events = []
+    for slot, inert in enumerate(((), lines)):
+        child = f"g1-i{slot}-a{slot}"
+        ask = ask_event(asked(child, 2), "now")
+        state.apply(ask)
+        event, placement = state.tell(record(child, 4.0 - slot, inert=inert))
+        events += [ask, event]
+        assert placement.kept
+    again = replayed(settings, events)
+    for each in (state, again):
+        assert each.credits()["scale"].paid == pytest.approx(0.98, abs=0.01)
+        assert each.credits()["scale"].tried > 1.9
+        assert [it.outcome for it in each.tried("g0-i0-a0")] == ["kept", "no effect"]
+        assert each.inert.among({"m.py": "a = 2\n"}) == ("m.py: a = 2",)
+
+
 def test_asking_again_counts_once(settings: Settings) -> None:
     state = begun(settings)
     first = asked("g1-i0-a0", 1)

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import random
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import replace
 
+from lae_controller.change.changed_lines import changed_lines
 from lae_controller.change.diff import make_change
 from lae_controller.change.evolve_blocks import outside_changed
 from lae_controller.change.normal_form import digest
@@ -14,6 +16,7 @@ from lae_controller.change.syntax import check_syntax
 from lae_controller.config import MutatorSettings
 from lae_controller.errors import ChildError
 from lae_controller.mutators.edits import Edit, Site, splice
+from lae_controller.mutators.inert import inert_line
 from lae_controller.mutators.operators import OPERATORS, Operator, weight
 from lae_controller.mutators.view import view_of
 from lae_controller.program import Files, Intervention, one_line
@@ -23,7 +26,8 @@ DRAWS = 60
 """Edits drawn before the Mutator gives up."""
 
 _WAKING = 0.05
-"""Share of children that may change functions which the baseline never entered."""
+"""Share of children that may change functions which the baseline never entered, and share of those
+that may change lines which were changed in vain."""
 
 _NOTHING = Mutation("", "nothing left to try", Intervention.OTHER, "-")
 _FAINT = 0.02  # an operator with no better place than this is still drawn at times
@@ -46,6 +50,13 @@ class OfflineMutator:
         """Return one change, or an empty one if 60 draws gave nothing new."""
         if rng.random() < _WAKING or not task.idle:
             task = replace(task, idle=())
+        if task.inert and rng.random() >= _WAKING:
+            found = self._drawn(task, rng)
+            if found is not _NOTHING:
+                return found
+        return self._drawn(replace(task, inert=()), rng)
+
+    def _drawn(self, task: Task, rng: random.Random) -> Mutation:
         chooser, judge = _Chooser(task), _Judge(task)
         for _ in range(DRAWS):
             choice = chooser.draw(rng)
@@ -98,6 +109,7 @@ class _Judge:
         self._known = {digest(task.files)}
         self._known.update(digest(inspiration.files) for inspiration in task.inspirations)
         self._known.update(tried.digest for tried in task.tried if tried.digest is not None)
+        self._inert = frozenset(task.inert)
 
     def accepted(self, edit: Edit) -> str | None:
         """Return the edit as a SEARCH/REPLACE change; None if it may not be made."""
@@ -114,9 +126,21 @@ class _Judge:
         changed = [path for path in sorted(before) if before[path] != after[path]]
         if any(outside_changed(path, before[path], after[path]) is not None for path in changed):
             return False
+        if self._inert and self._inert.issuperset(_taken_out(before, after, changed)):
+            return False
         try:
             check_protected(before, after, self._task.protected)
             check_syntax(before, after)
         except ChildError:
             return False
         return True
+
+
+def _taken_out(before: Files, after: Files, paths: Iterable[str]) -> list[str]:
+    """Return the lines that an edit changes or removes."""
+    return [
+        inert_line(path, line[1:])
+        for path in paths
+        for line in changed_lines(before[path], after[path])
+        if line.startswith("-")
+    ] or [""]  # it only adds

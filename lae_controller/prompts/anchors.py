@@ -51,9 +51,11 @@ def _anchors(task: Task) -> Iterator[Anchor]:
     fixed = {
         line for text in task.files.values() for _, line in protected_lines(text, task.protected)
     }
+    inert = frozenset(task.inert)
     for path, line in lines:
         bare = line.strip()
         quotable = len(bare) <= _LONGEST and "`" not in bare and bare not in fixed
+        quotable = quotable and f"{path}: {bare}" not in inert
         if quotable and not _NOT_CODE.match(line) and count[line] == 1:
             yield Anchor(path, bare)
 

@@ -9,6 +9,7 @@ Levels = Mapping[str, int]
 
 TRIMMED = (
     "idle functions",
+    "idle lines",
     "insights",
     "empty regions",
     "kinds of change",

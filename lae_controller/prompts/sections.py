@@ -18,6 +18,7 @@ Versions = tuple[str, ...]
 
 _CURVE_POINTS = 8
 _CLASSES = 10
+_INERT = 8
 _TRIED = 10
 _TAIL_LINES = (30, 12)
 _DIFF_LINES = 14  # of one inspiration; a longer one is told by its summary
@@ -31,6 +32,7 @@ def of(task: Task) -> dict[str, Versions]:
         "last run": last_run(task),
         "log": log_tail(task),
         "idle functions": idle(task),
+        "idle lines": inert(task),
         "inspirations": inspirations(task),
         "insights": insights(task),
         "empty regions": regions(task),
@@ -97,6 +99,12 @@ def idle(task: Task) -> Versions:
         return ()
     listed = ", ".join(shown[:20])
     return (f"Never called, so changing them changes nothing: {listed}",)
+
+
+def inert(task: Task) -> Versions:
+    """Return lines that were changed in vain."""
+    latest = task.inert[: -_INERT - 1 : -1]
+    return _listed("Changed before, and nothing at all came of it, so leave these lines:", latest)
 
 
 def inspirations(task: Task) -> Versions:

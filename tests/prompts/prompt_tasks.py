@@ -86,6 +86,7 @@ def full_task() -> Task:
         empty_regions=("smaller than 100 parameters",),
         insights=("slow: most of the time goes into tanh",),
         promise=True,
+        inert=("net.py: DEPTH = 2", "net.py: DEPTH = 3"),
     )
 
 

@@ -50,3 +50,11 @@ def test_protected_lines_and_lines_outside_the_blocks_are_not_quoted() -> None:
     assert constants(protected) == ["learning_rate: 1e-3"]
     outside = task("DEPTH = 2\n" + NET)
     assert constants(outside) == ["RATE = 0.5", "WIDTH = 8"]
+
+
+def test_a_line_that_was_changed_in_vain_is_not_quoted() -> None:
+    plain = task("rate = 0.1\nwidth = 8\nif wide:\n    depth = 2\n")
+    weary = replace(plain, inert=("net.py: rate = 0.1", "net.py: depth = 2", "other.py: width = 8"))
+    assert constants(plain) == ["rate = 0.1", "width = 8", "depth = 2"]
+    assert constants(weary) == ["width = 8"]
+    assert anchors(weary, {"rate"}) == []

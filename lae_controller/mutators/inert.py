@@ -1,0 +1,99 @@
+"""Lines whose values were changed and nothing came of it that a run shows.
+
+An option of a model that is not chosen, a limit that is never reached: others are better worth a
+training. What is written anew may do the same in other words, so only a change of values counts.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+
+from lae_controller.change.diff_match import opcodes
+from lae_controller.program import Evaluation, Files
+
+_VALUE = re.compile(
+    r"""(?<![\w.])-?(?:\d[\d_]*(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?(?![\w.])"""
+    r"""|\b(?:True|False|None|true|false|null)\b|'[^']*'|"[^"]*\""""
+)
+"""A number, a truth value or a text in a line of Python, YAML or JSON."""
+
+_LONGEST = 200
+"""Characters of a line; a longer one is no place that could be named."""
+
+_MOST_CHANGED = 24
+"""Lines that one child may have changed in vain; of more, nobody would read each."""
+
+_MOST_KEPT = 400
+"""Lines that are remembered, the latest."""
+
+
+def inert_line(path: str, line: str) -> str:
+    """Name a line of a file, whatever its indentation."""
+    return f"{path}: {line.strip()}"
+
+
+def without_effect(mine: Evaluation, parents: Evaluation) -> bool:
+    """Say whether a run shows exactly what its parent's first run on the same seed did.
+
+    A metric alone can be equal by chance; that a whole curve is, to the last digit, cannot.
+    """
+    curve = mine.artifacts.curve
+    return (
+        len({value for _, value in curve}) > 1
+        and curve == parents.artifacts.curve
+        and mine.repeats[:1] == parents.repeats[:1]
+        and mine.smoke_metric == parents.smoke_metric
+        and mine.params == parents.params
+        and mine.artifacts.per_class == parents.artifacts.per_class
+    )
+
+
+def lines_of(before: Files, after: Files) -> tuple[str, ...]:
+    """Return the lines of which a change replaced values, as they were and as they are.
+
+    None if it did anything else, or if it is a large change.
+    """
+    if before.keys() != after.keys():
+        return ()
+    found: dict[str, None] = {}
+    for path in sorted(before):
+        for old, new in _replaced(before[path], after[path]):
+            if _VALUE.sub("?", old) != _VALUE.sub("?", new):
+                return ()
+            found[inert_line(path, old)] = found[inert_line(path, new)] = None
+    if len(found) > _MOST_CHANGED or any(len(line) > _LONGEST for line in found):
+        return ()
+    return tuple(found)
+
+
+def _replaced(before: str, after: str) -> Iterator[tuple[str, str]]:
+    """Yield each line that a change replaced, and what it put there; empty for a lack of either."""
+    old, new = before.splitlines(), after.splitlines()
+    for tag, i1, i2, j1, j2 in opcodes(old, new):
+        if tag != "equal":
+            more = max(i2 - i1, j2 - j1)
+            gone, come = old[i1:i2] + [""] * more, new[j1:j2] + [""] * more
+            yield from list(zip(gone, come, strict=False))[:more]
+
+
+class Inert:
+    """A fold over told children: the lines that were changed in vain, latest last."""
+
+    def __init__(self) -> None:
+        self._lines: dict[str, None] = {}
+
+    def tell(self, lines: Iterable[str]) -> None:
+        """Take in what one child changed in vain."""
+        for line in lines:
+            self._lines.pop(line, None)
+            self._lines[line] = None
+        while len(self._lines) > _MOST_KEPT:
+            del self._lines[next(iter(self._lines))]
+
+    def among(self, files: Files) -> tuple[str, ...]:
+        """Return those of the lines that a program has, latest last."""
+        if not self._lines:
+            return ()
+        there = {inert_line(path, line) for path in files for line in files[path].splitlines()}
+        return tuple(line for line in self._lines if line in there)
