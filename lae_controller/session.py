@@ -160,6 +160,6 @@ def observer(settings: Settings, prepared: Prepared, say: Say) -> Callable[[RunS
         summary = summarise(settings, baseline, state)
         text = leaderboard(summary, baseline, settings)
         write_atomic(settings.lae_dir / "leaderboard.md", text, durable=False)
-        say(status_line(summary, baseline))
+        say(status_line(summary))
 
     return observe

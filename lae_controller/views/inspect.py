@@ -88,7 +88,7 @@ def best(view: Core, top: int) -> list[dict[str, Any]]:
         {
             "child_id": placed.elite.child_id,
             "metric": placed.elite.metric,
-            "gain": placed.elite.metric - view.prepared.baseline.metric,
+            "gain": placed.gain,
             "island": placed.island,
             "cell": list(placed.cell) if placed.cell else None,
             "summary": placed.summary,

@@ -25,11 +25,11 @@ from lae_controller.views.text import (
 _ROWS = 20
 
 
-def status_line(summary: Summary, baseline: Baseline) -> str:
+def status_line(summary: Summary) -> str:
     """Return the one line that is printed after each generation."""
     planned = f"/{summary.num_generations}" if summary.num_generations else ""
     cells = sum(held for held, _ in summary.coverage)
-    parts = [f"gen {summary.gen}{planned}", f"best {_best(summary, baseline)}"]
+    parts = [f"gen {summary.gen}{planned}", f"best {_best(summary)}"]
     parts.append(f"cells {cells}")
     parts.append(f"kept {summary.kept}/{summary.children}")
     parts.append(f"spent {_spent(summary)}")
@@ -37,12 +37,11 @@ def status_line(summary: Summary, baseline: Baseline) -> str:
     return "  ".join(parts)
 
 
-def _best(summary: Summary, baseline: Baseline) -> str:
+def _best(summary: Summary) -> str:
     best = summary.best
     if best is None:
         return "-"
-    gain = best.elite.metric - baseline.metric
-    return f"{short(best.elite.metric)} ({best.elite.child_id} {signed(gain)})"
+    return f"{short(best.elite.metric)} ({best.elite.child_id} {signed(best.gain)})"
 
 
 def _spent(summary: Summary) -> str:
@@ -90,11 +89,10 @@ def _headline(summary: Summary, baseline: Baseline, settings: Settings) -> list[
         return [start]
     if best.elite.parent_id is None:
         return [start, "No child is better than the baseline so far."]
-    gain = best.elite.metric - baseline.metric
     runs = max(1, len(best.elite.runs))
     return [
         f"Global best: **{short(best.elite.metric)}** by {best.elite.child_id} "
-        f"({signed(gain)} against the baseline, {plural(runs, 'run')}): "
+        f"({signed(best.gain)} against the baseline, {plural(runs, 'run')}): "
         f"{best.summary}",
         *verdict(summary),
         f"Its program: `{settings.sandbox_root}/lae/programs/{best.elite.child_id}`",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -9,23 +10,29 @@ from dataclasses import dataclass
 from lae_controller.budget import Budget
 from lae_controller.config import Settings
 from lae_controller.evaluators.baseline import BASELINE_ID, Baseline, overruled
-from lae_controller.noise import Claim, Noise
+from lae_controller.noise import Claim, Noise, mean_of
 from lae_controller.program import Cell, Elite, sort_key
 from lae_controller.state import RunState
-from lae_controller.told import Told
 
 RUNNERS_UP = 3
 
 
 @dataclass(frozen=True, slots=True)
 class Placed:
-    """One elite where it lives; the cell is None with ``puct``."""
+    """One elite where it lives.
+
+    Attributes:
+        cell: None with ``puct``.
+        gain: how far its metric lies above the baseline's, over the seeds that both were run on:
+            means over different seeds would compare luck with luck.
+    """
 
     island: int
     cell: Cell | None
     elite: Elite
     summary: str
     warnings: tuple[str, ...]
+    gain: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,14 +155,26 @@ def _places(settings: Settings) -> int:
 def placed_all(settings: Settings, state: RunState) -> list[Placed]:
     """Return every elite of every island; a program that migrated stands there more than once."""
     return [
-        _placed(island, cell, elite, state.told[elite.child_id])
+        _placed(island, cell, elite, state)
         for island in range(settings.evolution.num_islands)
         for cell, elite in state.search.elites(island)
     ]
 
 
-def _placed(island: int, cell: Cell | None, elite: Elite, told: Told) -> Placed:
-    return Placed(island, cell, elite, told.summary, told.warnings)
+def _placed(island: int, cell: Cell | None, elite: Elite, state: RunState) -> Placed:
+    told = state.told[elite.child_id]
+    return Placed(island, cell, elite, told.summary, told.warnings, _gain(elite, state))
+
+
+def _gain(elite: Elite, state: RunState) -> float:
+    pairs = zip(_runs(elite.child_id, state), _runs(BASELINE_ID, state), strict=False)
+    return mean_of([mine - base for mine, base in pairs])
+
+
+def _runs(child: str, state: RunState) -> tuple[float, ...]:
+    """Return the metric of a program on each seed, first seed first."""
+    metric = state.told[child].metric
+    return state.repeats.get(child, (math.nan if metric is None else metric,))
 
 
 def _each_once(everywhere: list[Placed]) -> list[Placed]:

@@ -124,7 +124,7 @@ def picture_of(settings: Settings, baseline: Baseline, state: RunState, lines: i
     return Picture(
         progress=_progress(summary),
         best=best_text(summary),
-        gain=_gain(summary, baseline),
+        gain=_gain(summary),
         change=_change(summary),
         children=told,
         cells=union_cells(summary, bins),
@@ -135,10 +135,10 @@ def picture_of(settings: Settings, baseline: Baseline, state: RunState, lines: i
     )
 
 
-def _gain(summary: Summary, baseline: Baseline) -> str:
+def _gain(summary: Summary) -> str:
     if summary.best is None or summary.best.elite.parent_id is None:
         return ""
-    return signed(summary.best.elite.metric - baseline.metric)
+    return signed(summary.best.gain)
 
 
 def _change(summary: Summary) -> str:

@@ -74,7 +74,7 @@ def cards(
     """Return the key figures: (name, value, what belongs to it)."""
     found = [_best_card(summary, baseline)]
     if summary.best is not None and summary.best.elite.parent_id is not None:
-        found.append(_gain_card(summary, baseline, settings))
+        found.append(_gain_card(summary, settings))
     tried, kept = summary.children, summary.kept
     found.append(("children", str(tried), f"{kept} kept, {_cells(summary)}"))
     total = f" of {summary.total}" if summary.total is not None else ""
@@ -98,13 +98,13 @@ def _best_card(summary: Summary, baseline: Baseline) -> tuple[str, str, str]:
     return "best", short(best.elite.metric), f"{best.elite.child_id}, {over}"
 
 
-def _gain_card(summary: Summary, baseline: Baseline, settings: Settings) -> tuple[str, str, str]:
+def _gain_card(summary: Summary, settings: Settings) -> tuple[str, str, str]:
     if summary.claim is not None:
         found = summary.claim
         seeds = f"± {found.error:.2g} on {plural(found.pairs, 'fresh seed')}"
         word = "confirmed" if found.holds else "not beyond noise"
         return "gain on fresh seeds", signed(found.gain), f"{seeds}: {word}"
-    gain = (summary.best.elite.metric if summary.best else 0.0) - baseline.metric
+    gain = summary.best.gain if summary.best else 0.0
     better = "more is better" if settings.direction is Direction.MAXIMIZE else "less is better"
     seen = "one evaluation each" if settings.scored_by_clients else "on the seeds of the search"
     return "gain over the baseline", signed(gain), f"{seen}; {better}"
@@ -121,15 +121,14 @@ def headline(summary: Summary, baseline: Baseline, settings: Settings) -> list[s
     if best is None or best.elite.parent_id is None:
         start = [f"No child is better than the baseline, {short(baseline.metric)}, so far."]
         return start + _all_failed(summary)
-    gain = signed(best.elite.metric - baseline.metric)
     place = f"{settings.sandbox_root}/lae/programs/{best.elite.child_id}"
     taken = f"`lae export {best.elite.child_id} -o best.patch` writes it for `git apply`"
     if settings.scored_by_clients:
         taken = f"the server gives it as alphaEvolvePrograms/{best.elite.child_id}"
     said = verdict(summary) if summary.claim is not None or not _exact(summary) else []
     return [
-        f"{best.elite.child_id} gives {short(best.elite.metric)}, {gain} against the baseline's "
-        f"{short(baseline.metric)}: {best.summary}",
+        f"{best.elite.child_id} gives {short(best.elite.metric)}, {signed(best.gain)} against the "
+        f"baseline: {best.summary}",
         *said,
         f"Its program lies in {place}; {taken}.",
     ]
