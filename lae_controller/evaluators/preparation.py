@@ -212,7 +212,10 @@ class _Preparation:
         return snapshot
 
     def smoke(self, budget: float) -> tuple[float, Measurement]:
-        """Run the smoke stage, with twice the budget as long as no metric appears."""
+        """Run the smoke stage, with twice the budget as long as no metric appears.
+
+        A smoke run of more than half a full one would save nothing: then there is none.
+        """
         settings = self.settings
         # Noting calls takes time, which under a time budget would be the program's own.
         calls = settings.gate is Gate.EPOCHS and settings.scoring.trains
@@ -230,7 +233,7 @@ class _Preparation:
             short = found.reason is Reason.NO_METRIC and settings.scoring.trains
             if not short or budget >= settings.budget:
                 raise RefusedError(self._refusal("smoke", budget, found))
-            budget = min(settings.budget, budget * 2)
+            budget = budget * 2 if budget * 4 <= settings.budget else settings.budget
             self.say(f"no metric in the smoke run; its budget goes up to {number_text(budget)}")
 
     def settle_allowance(self, budget: float, found: Measurement) -> bool:

@@ -116,6 +116,18 @@ def test_smoke_goes_up_until_a_metric_appears(project: Path) -> None:
     assert "its budget goes up to 2" in said[0]
 
 
+def test_no_smoke_run_takes_more_than_half_a_full_one(project: Path) -> None:
+    path = project / "loop.run.yaml"
+    path.write_text(path.read_text().replace("budget: 4\n", "budget: 10\nsmoke_budget: 1\n"))
+    said: list[str] = []
+    script = READ + "if budget >= 7: print('val_loss:', 1 / budget)\n"
+    found = prepare(with_train(project, script), said).baseline
+    raised = [line.rpartition(" ")[2] for line in said if "goes up" in line]
+    assert raised == ["2", "4", "10"]
+    assert found.smoke_budget == 10.0
+    assert found.charge == pytest.approx(0.1 + 0.2 + 0.4 + 1.0 + 2.0)
+
+
 def test_a_baseline_that_crashes_is_refused_with_its_words(project: Path) -> None:
     settings = with_train(project, READ + "raise ValueError('no such data')\n")
     with pytest.raises(RefusedError, match="ValueError: no such data"):
