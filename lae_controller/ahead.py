@@ -14,7 +14,7 @@ _WEIGHT = 0.2
 _YIELD_WEIGHT = 0.05
 _LEAST_YIELD = 0.5
 _MEMORY = 0.98
-_FEW = 8
+_FEW, _ENOUGH = 3.5, 7.5  # calls, old ones counting less
 _NEAR = 4.0
 _LATE = 0.8
 
@@ -38,6 +38,7 @@ class Ahead:
         self._evaluation = evaluation_s or None
         self._yield = 1.0
         self._queueing = Queueing()
+        self._came_in = 0
         self._bearable = float(1 << 30)
 
     def proposed(self, crowd: int, seconds: float, *, usable: bool = True) -> None:
@@ -48,6 +49,7 @@ class Ahead:
         """
         if not self._asks_a_model:
             return
+        self._came_in += 1
         self._proposal = _blend(self._proposal, seconds)
         self._yield += _YIELD_WEIGHT * (usable - self._yield)
         if seconds >= self._patience:
@@ -82,11 +84,15 @@ class Ahead:
         """Return how many proposals may be under way at a time: more would come no sooner.
 
         One for each slot always may where a proposal takes no longer than an evaluation: what it
-        is chosen from is then hardly older, however they get in each other's way.
+        is chosen from is then hardly older, however they get in each other's way. What is under way
+        grows by one for each that came in, so that a queue is noticed before it is long.
         """
+        if not self._asks_a_model:
+            return self.most(slots)
+        grown = int(slots * (0.5 + _UNKNOWN)) + self._came_in
         quick = self._proposal is not None and self._proposal <= (self._evaluation or 0.0)
         queue = max(self._queueing.useful(), slots if quick else 1)
-        return min(self.most(slots), queue, int(self._bearable))
+        return min(self.most(slots), queue, int(self._bearable), grown)
 
     def most(self, slots: int) -> int:
         """Return how many proposals can be under way at the same time at most."""
@@ -98,7 +104,8 @@ class Queueing:
 
     A local server answers one after the other: what is asked early only waits there, and is chosen
     from what was known before. Seconds are taken as a + b n for n proposals under way, by least
-    squares in which older calls count less; b is 0 unless it is more than twice its standard error.
+    squares in which older calls count less; b is 0 unless it is more than twice its standard error,
+    three times while there are few.
     """
 
     def __init__(self) -> None:
@@ -131,7 +138,8 @@ class Queueing:
         slope = (self._nt / self._count - mean_n * mean_t) / spread
         left = max(0.0, self._tt / self._count - mean_t**2 - slope**2 * spread)
         error = math.sqrt(left / (spread * self._count))
-        return min(mean_t / mean_n, slope) if slope > 2.0 * error else 0.0
+        sure = 3.0 if self._count < _ENOUGH else 2.0
+        return min(mean_t / mean_n, slope) if slope > sure * error else 0.0
 
 
 def _blend(old: float | None, new: float) -> float:

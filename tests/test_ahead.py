@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections import deque
 
 from lae_controller.ahead import Ahead, Queueing
 from lae_controller.config import MutatorSettings
@@ -37,6 +38,28 @@ def test_a_server_that_slows_down_is_asked_until_that_brings_nothing() -> None:
     for n in [1, 2, 3, 4, 5, 6, 7, 8, 9, 10] * 4:
         queueing.note(n, 4.0 + 2.0 * n + chance.gauss(0.0, 0.1))
     assert 7 <= queueing.useful() <= 9  # 4 a / b
+
+
+def crowds(seed: int, calls: int) -> list[int]:
+    """Return how many were under way with each call to a server that answers one at a time."""
+    chance, ahead = random.Random(seed), Ahead(MutatorSettings(backend="anthropic"), 0.1)
+    under_way: deque[tuple[int, float, float]] = deque()
+    found: list[int] = []
+    now = idle_from = 0.0
+    while len(found) < calls:
+        while len(under_way) < min(ahead.useful(1), ahead.wanted(1, now) - 1):
+            idle_from = max(idle_from, now) + chance.uniform(4.0, 12.0)
+            under_way.append((len(under_way) + 1, now, idle_from))
+        crowd, asked, now = under_way.popleft()
+        ahead.proposed(crowd, now - asked)
+        found.append(crowd)
+    return found
+
+
+def test_a_queue_is_noticed_before_it_is_long() -> None:
+    runs = [crowds(seed, 30) for seed in range(50)]
+    assert sum(max(run) for run in runs) / len(runs) < 6  # nine would be, were it not looked for
+    assert sum(sum(run[15:]) for run in runs) / (50 * 15) < 2
 
 
 def test_nothing_is_held_back_before_anything_is_known() -> None:
@@ -87,6 +110,9 @@ def test_the_offline_mutator_is_never_held_back() -> None:
 def test_proposals_are_as_many_as_slots_need() -> None:
     ahead = Ahead(MutatorSettings(backend="anthropic", timeout=300.0))
     assert ahead.wanted(4) == 6
+    assert ahead.useful(4) == 10
+    for _ in range(40):
+        ahead.proposed(14, 20.0)
     assert ahead.useful(4) == 36
 
 

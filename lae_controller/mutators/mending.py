@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from lae_controller.mutators.credit import HALF_LIFE
 
-_MENDED, _MENDS = 2.0, 4.0  # what is believed before anything is known, as if it had been seen
+_MENDED, _MENDS = 1.0, 2.0  # what is believed before anything is known, as if it had been seen
 _AT_ONCE, _CHILDREN = 2.0, 4.0
 _WORTH = 3.0  # a mended change was worth an evaluation once; a new one may be worth nothing
 

@@ -37,7 +37,7 @@ def test_where_first_answers_are_seldom_usable_mending_need_not_be_often() -> No
 def test_it_is_tried_again_when_that_was_long_ago() -> None:
     mending = told(*[(1, True), (3, False)] * 6)
     assert not mending.pays
-    for _ in range(160):
+    for _ in range(200):
         mending.tell(0, usable=True)
     assert mending.pays
 
