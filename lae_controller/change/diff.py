@@ -32,6 +32,9 @@ from lae_controller.program import Files, Reason
 
 _LONGEST_NAME = 255  # bytes of one path component on common file systems
 _FOREIGN_ROOT = re.compile(r"[/~]|[A-Za-z]:")
+_MOST_SEPARATORS = (
+    40  # each is one more way to read a block; a model that goes round writes thousands
+)
 _NEAR = 2  # unchanged lines between two edits that go into one block
 
 
@@ -155,6 +158,11 @@ def _apply(block: Block, path: str, current: dict[str, str], files: Files) -> bo
     """
     text = current.get(path, "")
     lines = Lines.of(text)
+    if len(block.separators) > _MOST_SEPARATORS:
+        raise DiffError(
+            f"{_where(block, path)}: {len(block.separators)} lines could be the ======= separator; "
+            "write one, between SEARCH and REPLACE"
+        )
     *_, (search, replace) = _splits(block)
     if not lines.texts and not any(line.strip() for line in search):
         return _create(block, path, replace, current)

@@ -558,6 +558,12 @@ def test_a_slip_beside_a_separator_never_applies_half_a_search(search: str) -> N
     assert "lines 3, 5, 7 of the reply could all be the ======= separator" in detail
 
 
+def test_a_reply_that_goes_round_is_refused_unread() -> None:
+    change = block("rate = 1\n", "rate = 2\n=======\n" * 5000)
+    detail = refusal(GUIDE, change).detail
+    assert "5001 lines could be the ======= separator; write one" in detail
+
+
 # -- markers ---------------------------------------------------------------------------------
 
 
