@@ -28,9 +28,11 @@ class Archive:
         return any(elite.child_id == child_id for elite in self._cells.values())
 
     def restore(self, cells: Iterable[tuple[Cell, Elite]]) -> None:
-        """Hold exactly these cells, as they were written down."""
+        """Hold exactly these cells, as they were written down; the best, if they are too many."""
         self._cells = dict(cells)
         self._changed()
+        while len(self._cells) > self._limit:
+            self._drop_worst()
 
     def get(self, cell: Cell) -> Elite | None:
         """Return the elite of a cell; None if it is empty."""

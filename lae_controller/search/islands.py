@@ -111,6 +111,8 @@ class Islands:
             return
         self._count(record)
         if placement.cell is None:
+            if elite_of(record, self._direction) is not None:
+                raise ValueError(f"{record.child_id} has a metric and no cell")
             return
         if record.measures is None:
             raise ValueError(f"{record.child_id} has the cell {placement.cell} and no measures")

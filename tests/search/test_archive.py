@@ -145,3 +145,9 @@ def test_what_stays_in_a_full_map(seed: int) -> None:
             archive.revise(worse.child_id, lambda _, worse=worse: worse)
             held[best] = worse
         assert archive.items() == sorted(held.items())
+
+
+def test_what_was_written_down_beyond_the_limit_is_not_held() -> None:
+    archive = Archive(2)
+    archive.restore([((at, 0), elite(f"g1-i0-a{at}", float(at))) for at in range(4)])
+    assert ids(archive) == ["g1-i0-a2", "g1-i0-a3"]

@@ -191,12 +191,32 @@ def test_a_replayed_search_goes_on_as_the_live_one_does() -> None:
     assert state(live) == state(replayed(records))
 
 
+def test_who_is_not_kept_displaces_nobody_after_a_restore_of_too_many() -> None:
+    near, far = Measures(1.0, "loc", 0.0), Measures(100.0, "loc", 1.0)
+    elites = [
+        ((0, 0), Elite("g1-i0-a0", None, 5.0, 5.0, near, runs=(5.0,))),
+        ((1, 1), Elite("g1-i0-a1", None, 1.0, 1.0, far, runs=(1.0,))),
+    ]
+    settings = replace(SETTINGS, num_islands=1, pop_per_island=1, num_bins=2)
+    live, again = (Islands(settings, Direction.MAXIMIZE) for _ in range(2))
+    for search in (live, again):
+        search.restore([elites], [near, far], None)
+    lucky = replace(random_history(23)[0], child_id="g2-i0-a0", island=0, parent_id="g1-i0-a0")
+    lucky = replace(lucky, measures=far, metric=0.5, repeats=(2.0, -1.0))
+    placement = live.tell(lucky)
+    again.replay(lucky, placement)
+    assert not placement.kept
+    assert live.elites(0) == again.elites(0) == elites[:1]
+
+
 def test_a_cell_without_measures_or_metric_was_never_written() -> None:
     search, record = islands(), random_history(23)[0]
     with pytest.raises(ValueError, match="and no measures"):
         search.replay(replace(record, measures=None), Placement(True, (0, 0)))
     with pytest.raises(ValueError, match="and no metric"):
         search.replay(replace(record, metric=None), Placement(True, (0, 0)))
+    with pytest.raises(ValueError, match="a metric and no cell"):
+        search.replay(record, Placement(False, None))
 
 
 @pytest.mark.parametrize("seed", range(3))
