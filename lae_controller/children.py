@@ -33,7 +33,7 @@ from lae_controller.evaluators.briefing import project_brief
 from lae_controller.files import make_folder, remove_tree, write_atomic, write_note
 from lae_controller.mutate import read_outcome
 from lae_controller.mutator_pool import MutatorPool
-from lae_controller.mutators.inert import lines_of, without_effect
+from lae_controller.mutators.inert import equal_on_each_seed, lines_of, without_effect
 from lae_controller.niches import empty_regions
 from lae_controller.program import Artifacts, Evaluation, Files, Reason, parse_child_id
 from lae_controller.quantities import number_text
@@ -277,8 +277,8 @@ class Children:
         told = state.told.get(asked.parent_id or "")
         if asked.parent_id is None or told is None or told.metric is None:
             return ()
-        first, *_ = state.repeats.get(asked.parent_id, (told.metric,))
-        if evaluation.repeats[:1] != (first,):  # nearly always, and spares the reading
+        runs = state.repeats.get(asked.parent_id, (told.metric,))
+        if not equal_on_each_seed(evaluation, runs):  # nearly always, and spares the reading
             return ()
         parent = read_result(self._lae, asked.parent_id)
         if parent is None or not without_effect(evaluation, parent.evaluation):

@@ -33,6 +33,15 @@ def inert_line(path: str, line: str) -> str:
     return f"{path}: {line.strip()}"
 
 
+def equal_on_each_seed(mine: Evaluation, parents: Iterable[float]) -> bool:
+    """Say whether a program that ran has its parent's metric on every seed that both were run on.
+
+    Where it failed later, or did not run its own code, nothing is known of its change.
+    """
+    pairs = list(zip(mine.repeats, parents, strict=False))
+    return mine.reason is None and bool(pairs) and all(one == other for one, other in pairs)
+
+
 def without_effect(mine: Evaluation, parents: Evaluation) -> bool:
     """Say whether a run shows exactly what its parent's first run on the same seed did.
 

@@ -16,9 +16,9 @@ from lae_controller import build, config, load
 from lae_controller.api import Loop
 from lae_controller.change.diff import apply_change
 from lae_controller.hosted import evaluate
-from lae_controller.mutators.inert import Inert, lines_of, without_effect
+from lae_controller.mutators.inert import Inert, equal_on_each_seed, lines_of, without_effect
 from lae_controller.mutators.offline import OfflineMutator
-from lae_controller.program import Artifacts, Evaluation, Status
+from lae_controller.program import Artifacts, Evaluation, Reason, Status
 from lae_controller.sandbox.launch import Lifelines
 from lae_controller.task import Task
 
@@ -55,6 +55,18 @@ def test_whatever_differs_is_an_effect(change: dict[str, object]) -> None:
 def test_an_equal_metric_alone_may_be_chance(curve: tuple[tuple[float, float], ...]) -> None:
     ran = replace(RAN, artifacts=replace(RAN.artifacts, curve=curve))
     assert not without_effect(ran, ran)
+
+
+def test_a_later_seed_may_show_an_effect() -> None:
+    assert equal_on_each_seed(RAN, (0.5, 0.6))
+    assert equal_on_each_seed(RAN, (0.5,))
+    assert not equal_on_each_seed(RAN, (0.5, 0.61))
+    assert not equal_on_each_seed(replace(RAN, repeats=()), (0.5,))
+
+
+@pytest.mark.parametrize("reason", [Reason.SHADOWED, Reason.EXIT, Reason.SUSPECT])
+def test_what_did_not_run_to_its_end_says_nothing(reason: Reason) -> None:
+    assert not equal_on_each_seed(replace(RAN, reason=reason), RAN.repeats)
 
 
 @pytest.mark.parametrize(
