@@ -7,7 +7,8 @@ training. What is written anew may do the same in other words, so only a change 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 
 from lae_controller.change.diff_match import opcodes
 from lae_controller.program import Evaluation, Files
@@ -17,6 +18,9 @@ _VALUE = re.compile(
     r"""|\b(?:True|False|None|true|false|null)\b|'[^']*'|"[^"]*\""""
 )
 """A number, a truth value or a text in a line of Python, YAML or JSON."""
+
+_COMMENT = re.compile(r"""('[^']*'|"[^"]*")|#.*""")
+"""A comment of Python or YAML, or else (group 1) a text that may hold its mark."""
 
 _LONGEST = 200
 """Characters of a line; a longer one is no place that could be named."""
@@ -61,19 +65,49 @@ def without_effect(mine: Evaluation, parents: Evaluation) -> bool:
 def lines_of(before: Files, after: Files) -> tuple[str, ...]:
     """Return the lines of which a change replaced values, as they were and as they are.
 
-    None if it did anything else, or if it is a large change.
+    None if it did anything else, or if it is a large change. Left out are lines of which a file has
+    another but for its values (``rate: 0.1`` in two sections), and those whose values are still the
+    same (``1e-1`` for ``0.1``, or a comment).
     """
     if before.keys() != after.keys():
         return ()
     found: dict[str, None] = {}
-    for path in sorted(before):
+    for path in sorted(path for path in before if before[path] != after[path]):
+        single = _single(before[path].splitlines())
         for old, new in _replaced(before[path], after[path]):
-            if _VALUE.sub("?", old) != _VALUE.sub("?", new):
+            if _shape(old) != _shape(new):
                 return ()
-            found[inert_line(path, old)] = found[inert_line(path, new)] = None
+            if old.strip() in single and _values(old) != _values(new):
+                found[inert_line(path, old)] = found[inert_line(path, new)] = None
     if len(found) > _MOST_CHANGED or any(len(line) > _LONGEST for line in found):
         return ()
     return tuple(found)
+
+
+def _single(lines: Sequence[str]) -> set[str]:
+    """Return the lines that no other is like but for its values, without outer blanks."""
+    bare = [line.strip() for line in lines]
+    shapes = list(map(_shape, bare))
+    count = Counter(shapes)
+    return {line for line, shape in zip(bare, shapes, strict=True) if count[shape] == 1}
+
+
+def _shape(line: str) -> str:
+    """Return a line without its values; one too long to be named as it is."""
+    return line if len(line) > _LONGEST else _VALUE.sub("?", line)
+
+
+def _values(line: str) -> list[float | str]:
+    """Return the values of a line, its comment left out, however they are spelt."""
+    code = _COMMENT.sub(lambda found: found[1] or "", line)
+    return [_value(text) for text in _VALUE.findall(code)]
+
+
+def _value(text: str) -> float | str:
+    try:
+        return float(text)
+    except ValueError:
+        return text.strip("'\"")
 
 
 def _replaced(before: str, after: str) -> Iterator[tuple[str, str]]:
@@ -101,8 +135,10 @@ class Inert:
             del self._lines[next(iter(self._lines))]
 
     def among(self, files: Files) -> tuple[str, ...]:
-        """Return those of the lines that a program has, latest last."""
-        if not self._lines:
-            return ()
-        there = {inert_line(path, line) for path in files for line in files[path].splitlines()}
+        """Return those of the lines that a program has in one place alone, latest last."""
+        there: set[str] = set()
+        for path, text in files.items() if self._lines else ():
+            lines = text.splitlines()
+            if any(inert_line(path, line) in self._lines for line in lines):
+                there |= {inert_line(path, line) for line in _single(lines)}
         return tuple(line for line in self._lines if line in there)

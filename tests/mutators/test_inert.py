@@ -75,6 +75,14 @@ def test_what_did_not_run_to_its_end_says_nothing(reason: Reason) -> None:
         ("a = 1\nb = 2\n", "a = 1\nb = 2.5e-3\n", ["m.py: b = 2", "m.py: b = 2.5e-3"]),
         ("f(x, True, 'no')\n", 'f(x, False, "yes")\n', [*"??"]),
         ("x: 0.1\ny: 1\n", "x: -.5\ny: 1\n", [*"??"]),
+        (
+            "r = 0.1  # was 0.3\nb = 2\n",
+            "r = 0.1  # was 0.2\nb = 3\n",
+            ["m.py: b = 2", "m.py: b = 3"],
+        ),
+        ("r = 0.10\nb = 'x#1'\n", "r = 1e-1\nb = 'x#2'\n", ["m.py: b = 'x#1'", "m.py: b = 'x#2'"]),
+        ("a:\n  r: 0.1\nb:\n  r: 0.1\n", "a:\n  r: 0.2\nb:\n  r: 0.1\n", []),
+        ("a:\n  r: 0.1\nb:\n  r: 0.5\n", "a:\n  r: 0.5\nb:\n  r: 0.5\n", []),
         ("a = 1\nb = 2\n", "b = 2\na = 1\n", []),
         ("a = x * 2\n", "a = x + x\n", []),
         ("a = 1\n", "a = 1\nb = 2\n", []),
@@ -102,6 +110,7 @@ def test_what_a_program_has_of_it_is_told_latest_last() -> None:
         "n.py: b = 1",
         "m.py: a = 1",
     )
+    assert inert.among({"m.py": "a = 1\nif b:\n    a = 3\n", "n.py": "b = 1\n"}) == ("n.py: b = 1",)
     inert.tell(f"m.py: c = {number}" for number in range(400))
     assert inert.among({"m.py": "a = 1\nc = 0\n"}) == ("m.py: c = 0",)
 
