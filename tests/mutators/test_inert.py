@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import random
 from collections import Counter
 from dataclasses import replace
@@ -28,7 +29,9 @@ RAN = Evaluation(
     metric=0.5,
     params=610,
     repeats=(0.5, 0.6),
-    artifacts=Artifacts(curve=((1.0, 0.9), (2.0, 0.5)), per_class={"a": 0.25}),
+    artifacts=Artifacts(
+        curve=((1.0, 0.912345678), (2.0, 0.6543217891), (3.0, 0.5)), per_class={"a": 0.25}
+    ),
 )
 
 
@@ -42,7 +45,11 @@ def test_a_run_that_shows_all_that_its_parent_s_first_one_did() -> None:
         {"repeats": (0.5000001,)},
         {"smoke_metric": 0.70001},
         {"params": 620},
-        {"artifacts": replace(RAN.artifacts, curve=((1.0, 0.9), (2.0, 0.50001)))},
+        {
+            "artifacts": replace(
+                RAN.artifacts, curve=((1.0, 0.912345678), (2.0, 0.6543217892), (3.0, 0.5))
+            )
+        },
         {"artifacts": replace(RAN.artifacts, per_class={"a": 0.26})},
     ],
     ids=["metric", "smoke", "params", "curve", "class"],
@@ -51,10 +58,26 @@ def test_whatever_differs_is_an_effect(change: dict[str, object]) -> None:
     assert not without_effect(replace(RAN, **change), RAN)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("curve", [(), ((1.0, 0.5),), ((1.0, 0.5), (2.0, 0.5))], ids=str)
-def test_an_equal_metric_alone_may_be_chance(curve: tuple[tuple[float, float], ...]) -> None:
+@pytest.mark.parametrize(
+    ("values", "telling"),
+    [
+        ([], False),
+        ([0.5], False),
+        ([0.5, 0.5], False),
+        ([0.55, 0.7, 0.85, 0.9], False),  # of 20 examples
+        ([0.5333, 0.7333, 0.9667], False),  # of 30, rounded
+        ([44 / 60, 51 / 60, 53 / 60, 1.0], False),
+        ([0.0, -1.5, math.inf, 1e-5], False),
+        ([1.4142136, 1.4142136], False),
+        ([2.1938, 1.4017, 1.1273, 0.9881], True),
+        ([-2.193847, 1.401723, 1.127365], True),
+        ([0.6931471805599453, 0.6213894417], True),
+    ],
+)
+def test_a_curve_of_few_digits_may_be_chance(values: list[float], telling: bool) -> None:
+    curve = tuple((float(at), value) for at, value in enumerate(values))
     ran = replace(RAN, artifacts=replace(RAN.artifacts, curve=curve))
-    assert not without_effect(ran, ran)
+    assert without_effect(ran, ran) is telling
 
 
 def test_a_later_seed_may_show_an_effect() -> None:
