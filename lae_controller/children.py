@@ -273,7 +273,10 @@ class Children:
     def changed_in_vain(
         self, asked: Asked, evaluation: Evaluation, state: RunState
     ) -> tuple[str, ...]:
-        """Return what a child changed, if its run showed exactly what its parent did."""
+        """Return what a child changed, if its run showed exactly what its parent did.
+
+        Nothing if that cannot be seen, as the parent's program or result is gone.
+        """
         told = state.told.get(asked.parent_id or "")
         if asked.parent_id is None or told is None or told.metric is None:
             return ()
@@ -282,6 +285,8 @@ class Children:
             return ()
         parent = read_result(self._lae, asked.parent_id)
         if parent is None or not without_effect(evaluation, parent.evaluation):
+            return ()
+        if not self.directory(asked.parent_id).is_dir():
             return ()
         return lines_of(self.files(asked.parent_id), self.files(asked.child_id))
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import random
+import shutil
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
@@ -16,11 +17,14 @@ from tiny_project import make_project
 from lae_controller import build, config, load
 from lae_controller.api import Loop
 from lae_controller.change.diff import apply_change
+from lae_controller.children import Children
 from lae_controller.hosted import evaluate
 from lae_controller.mutators.inert import Inert, equal_on_each_seed, lines_of, without_effect
 from lae_controller.mutators.offline import OfflineMutator
 from lae_controller.program import Artifacts, Evaluation, Reason, Status
 from lae_controller.sandbox.launch import Lifelines
+from lae_controller.state import Asked
+from lae_controller.steps import Steps
 from lae_controller.task import Task
 
 RAN = Evaluation(
@@ -200,3 +204,18 @@ def test_a_run_finds_and_tells_it(tmp_path: Path) -> None:
     assert task.parent_id == better
     said = (task.directory.parents[1] / "tasks" / task.child_id / "TASK.md").read_text()
     assert "nothing at all came of it, so leave these lines:\n- model.py: LAYERS = 4" in said
+
+
+def test_a_child_is_told_though_its_parent_s_program_is_gone(tmp_path: Path) -> None:
+    settings = config.load(make_project(tmp_path / "project", "isolation: none\n"))
+    prepared = build.prepared_run(settings, Lifelines(), [].append)
+    steps = Steps(replace(build.unread(settings, [].append), prepared=prepared))
+    steps.begin(0)
+    child, lae = Asked("g1-i0-a0", 0, 1, "g0-i0-a0", "by_rank"), settings.lae_dir
+    evaluation, program = prepared.baseline.evaluation(charged=True), lae / "programs"
+    shutil.copytree(program / "g0-i0-a0", program / "g1-i0-a0")
+    (program / "g1-i0-a0/model.py").write_text("RATE = 0.5\n")
+    shutil.rmtree(program / "g0-i0-a0")
+    later = Children(settings, prepared, Lifelines())  # has no program in memory
+    assert later.changed_in_vain(child, evaluation, steps.state) == ()
+    steps.close()
