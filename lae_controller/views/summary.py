@@ -167,8 +167,10 @@ def _placed(island: int, cell: Cell | None, elite: Elite, state: RunState) -> Pl
 
 
 def _gain(elite: Elite, state: RunState) -> float:
-    pairs = zip(_runs(elite.child_id, state), _runs(BASELINE_ID, state), strict=False)
-    return mean_of([mine - base for mine, base in pairs])
+    mine, base = _runs(elite.child_id, state), _runs(BASELINE_ID, state)
+    if mean_of(mine) != elite.metric:  # it was run again, which only a journal now lost could say
+        return elite.metric - mean_of(base)
+    return mean_of([one - other for one, other in zip(mine, base, strict=False)])
 
 
 def _runs(child: str, state: RunState) -> tuple[float, ...]:

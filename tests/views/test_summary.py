@@ -6,7 +6,9 @@ import pytest
 from test_state import TEXT, asked, baseline, record
 
 from lae_controller.build import search_for
+from lae_controller.codec import encode
 from lae_controller.config import parse
+from lae_controller.program import Elite, Measures
 from lae_controller.state import RunState, ask_event
 from lae_controller.views.leaderboard import leaderboard, status_line, synthesis
 from lae_controller.views.summary import Summary, summarise
@@ -47,3 +49,26 @@ def test_the_baseline_s_own_first_run_is_no_gain(tmp_path: Path) -> None:
     assert found.best is not None
     assert found.best.elite.parent_id is None
     assert "(g0-i0-a0 +0)" in status_line(found)
+
+
+def test_without_the_journal_a_gain_is_that_of_the_metrics_which_are_left(tmp_path: Path) -> None:
+    settings = parse(TEXT, tmp_path / "loop.run.yaml")
+    measures = Measures(610.0, "params", 0.0)
+    told = [record("g0-i0-a0", 6.0, None), record("g1-i0-a0", 4.0)]
+    elites = [("g0-i0-a0", None, 6.0), ("g1-i0-a0", "g0-i0-a0", 5.5)]  # it was run again
+    state = RunState(search_for(settings))
+    state.apply(
+        {
+            "event": "restored",
+            "children": [{"record": encode(it), "kept": True, "cell": [0, 0]} for it in told],
+            "archives": [
+                [[[at, 0], encode(Elite(child, parent, -metric, metric, measures))]]
+                for at, (child, parent, metric) in enumerate(elites)
+            ],
+            "seen": [encode(measures)],
+            "gen": 1,
+            "gen_size": 1,
+            "ordinal": 1,
+        }
+    )
+    assert gains(summarise(settings, baseline(6.0), state)) == {"g0-i0-a0": 0.0, "g1-i0-a0": -0.5}
