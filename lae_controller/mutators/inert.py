@@ -16,11 +16,13 @@ from fractions import Fraction
 from lae_controller.change.diff_match import opcodes
 from lae_controller.program import Evaluation, Files
 
-_VALUE = re.compile(
+_NUMBER = (
     r"""(?<![\w.])-?(?:\d[\d_]*(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?(?![\w.])"""
-    r"""|\b(?:True|False|None|true|false|null)\b|'[^']*'|"[^"]*\""""
+    r"""|\b(?:True|False|None|true|false|null)\b"""
 )
-"""A number, a truth value or a text in a line of Python, YAML or JSON."""
+_NUMBERS = re.compile(_NUMBER)
+_VALUE = re.compile(rf"""{_NUMBER}|'[^']*'|"[^"]*\"""")
+"""A number, a truth value or a text in a line of Python, YAML or JSON; the former without texts."""
 
 _COMMENT = re.compile(r"""('[^']*'|"[^"]*")|#.*""")
 """A comment of Python or YAML, or else (group 1) a text that may hold its mark."""
@@ -96,35 +98,37 @@ def lines_of(before: Files, after: Files) -> tuple[str, ...]:
     """Return the lines of which a change replaced values, as they were and as they are.
 
     None if it did anything else, or if it is a large change. Left out are lines of which a file has
-    another but for its values (``rate: 0.1`` in two sections), and those whose values are still the
-    same (``1e-1`` for ``0.1``, or a comment).
+    another but for its numbers (``rate: 0.1`` in two sections) or, if a text was changed, but for
+    its texts; and those whose values are still the same (``1e-1`` for ``0.1``, or a comment).
     """
     if before.keys() != after.keys():
         return ()
     found: dict[str, None] = {}
     for path in sorted(path for path in before if before[path] != after[path]):
-        single = _single(before[path].splitlines())
+        texts = before[path].splitlines()
+        single, strictly = _single(texts), _single(texts, _VALUE)
         for old, new in _replaced(before[path], after[path]):
             if _shape(old) != _shape(new):
                 return ()
-            if old.strip() in single and _values(old) != _values(new):
+            only = single if _shape(old, _NUMBERS) == _shape(new, _NUMBERS) else strictly
+            if old.strip() in only and _values(old) != _values(new):
                 found[inert_line(path, old)] = found[inert_line(path, new)] = None
     if len(found) > _MOST_CHANGED or any(len(line) > _LONGEST for line in found):
         return ()
     return tuple(found)
 
 
-def _single(lines: Sequence[str]) -> set[str]:
+def _single(lines: Sequence[str], values: re.Pattern[str] = _NUMBERS) -> set[str]:
     """Return the lines that no other is like but for its values, without outer blanks."""
     bare = [line.strip() for line in lines]
-    shapes = list(map(_shape, bare))
+    shapes = [_shape(line, values) for line in bare]
     count = Counter(shapes)
     return {line for line, shape in zip(bare, shapes, strict=True) if count[shape] == 1}
 
 
-def _shape(line: str) -> str:
+def _shape(line: str, values: re.Pattern[str] = _VALUE) -> str:
     """Return a line without its values; one too long to be named as it is."""
-    return line if len(line) > _LONGEST else _VALUE.sub("?", line)
+    return line if len(line) > _LONGEST else values.sub("?", line)
 
 
 def _values(line: str) -> list[float | str]:

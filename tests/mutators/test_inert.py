@@ -125,6 +125,26 @@ def test_only_values_say_what_has_no_effect(before: str, after: str, lines: list
     assert lines_of({"m.py": before}, {"m.py": after}) == tuple(lines)
 
 
+OPTIONS = "add('--layers', type=int, default=4)\nadd('--heads', type=int, default=2)\n"
+
+
+def test_options_of_other_names_are_other_lines() -> None:
+    after = {"m.py": OPTIONS.replace("=4", "=5")}
+    said = (
+        "m.py: add('--layers', type=int, default=4)",
+        "m.py: add('--layers', type=int, default=5)",
+    )
+    assert lines_of({"m.py": OPTIONS}, after) == said
+    inert = Inert()
+    inert.tell(said)
+    assert inert.among({"m.py": OPTIONS}) == said[:1]
+
+
+def test_a_text_that_another_section_may_come_to_hold_says_nothing() -> None:
+    before = "idle:\n  kind: 'sgd'\nused:\n  kind: 'lion'\n"
+    assert lines_of({"m.yaml": before}, {"m.yaml": before.replace("sgd", "adam")}) == ()
+
+
 def test_a_new_file_says_nothing() -> None:
     assert lines_of({"m.py": "a = 1\n"}, {"m.py": "a = 2\n", "n.py": ""}) == ()
 
