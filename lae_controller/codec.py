@@ -96,17 +96,35 @@ def _of_dataclass(kind: type) -> _Decoder:
     fields = [(f.name, _decoder(hints[f.name])) for f in dataclasses.fields(kind)]
     readers = [(at, read) for at, (_, read) in enumerate(fields) if read is not _same]
     take_all = _taker([name for name, _ in fields])
+    defaults = _defaults(kind)
+
+    def completed(data: Any) -> list[Any]:
+        try:
+            return take_all({**defaults, **data})
+        except KeyError as error:
+            raise TypeError(f"{kind.__name__} without its field {error}") from None
 
     def build(data: Any) -> Any:
         try:  # by position and complete: the usual case, and a journal has many
             values = take_all(data)
-            for at, read in readers:
-                values[at] = read(values[at])
-            return kind(*values)
-        except KeyError:
-            return kind(**{name: read(data[name]) for name, read in fields if name in data})
+        except KeyError:  # from an older version
+            values = completed(data)
+        for at, read in readers:
+            values[at] = read(values[at])
+        return kind(*values)
 
     return build
+
+
+def _defaults(kind: type) -> dict[str, Any]:
+    """Return, as ``encode`` would write them, the values of the fields that need not be given."""
+    found: dict[str, Any] = {}
+    for field in dataclasses.fields(kind):
+        if field.default is not dataclasses.MISSING:
+            found[field.name] = encode(field.default)
+        elif field.default_factory is not dataclasses.MISSING:
+            found[field.name] = encode(field.default_factory())
+    return found
 
 
 def _taker(names: Sequence[str]) -> Callable[[Any], list[Any]]:

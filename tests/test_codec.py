@@ -1,14 +1,14 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Any
 
 import pytest
 
 from lae_controller.codec import decode, encode
-from lae_controller.program import Artifacts, Direction, Intervention
+from lae_controller.program import Artifacts, Direction, Evaluation, Intervention, Status
 from lae_controller.task import Credit, Task, Tried
 
 
@@ -48,6 +48,19 @@ def test_floats_come_back_to_the_last_bit() -> None:
 
 def test_a_missing_field_takes_its_default_and_an_unknown_one_is_ignored() -> None:
     assert decode(Inner, {"number": 1, "later": "x"}) == Inner(1.0)
+
+
+def test_what_an_older_version_wrote_is_read_with_every_default() -> None:
+    whole = encode(Evaluation(Status.EVALUATED, metric=0.5, repeats=(0.5, 0.25)))
+    for name in whole:
+        if name == "status":
+            continue
+        older = {key: value for key, value in whole.items() if key != name}
+        default = getattr(Evaluation(Status.EVALUATED), name)
+        expected = replace(decode(Evaluation, whole), **{name: default})
+        assert decode(Evaluation, older) == expected
+    with pytest.raises(TypeError, match="Evaluation without its field .status."):
+        decode(Evaluation, {"metric": 0.5})
 
 
 @pytest.mark.parametrize("data", [{}, {"name": "a", "colour": "blue", "inner": None}])
