@@ -44,6 +44,7 @@ from lae_controller.sandbox.programs import build, check_bounds, read_program
 from lae_controller.sandbox.snapshot import Entry
 from lae_controller.state import Asked, RunState
 from lae_controller.task import Failure, Inspiration, Mutation, MutatorFailure, Task
+from lae_controller.told import known_runs
 from lae_controller.trash import Trash
 
 _CACHED_PROGRAMS = 256
@@ -277,10 +278,9 @@ class Children:
 
         Nothing if that cannot be seen, as the parent's program or result is gone.
         """
-        told = state.told.get(asked.parent_id or "")
-        if asked.parent_id is None or told is None or told.metric is None:
+        if asked.parent_id not in state.told:
             return ()
-        runs = state.repeats.get(asked.parent_id, (told.metric,))
+        runs = known_runs(asked.parent_id, state.told, state.repeats)
         if not equal_on_each_seed(evaluation, runs):  # nearly always, and spares the reading
             return ()
         parent = read_result(self._lae, asked.parent_id)

@@ -29,6 +29,7 @@ from lae_controller.purse import affords_runs, spent_usd
 from lae_controller.results import Result
 from lae_controller.state import Asked
 from lae_controller.steps import PROPOSED_NOTHING, Steps
+from lae_controller.told import known_runs
 
 Ended = tuple[Pending, Evaluation]
 """A further run, and what it gave."""
@@ -244,11 +245,10 @@ def _program(child_id: str) -> str:
 
 def runs_of(steps: Steps, child_id: str) -> tuple[float, ...]:
     """Return the metric of a told program on each seed, first seed first."""
-    known = steps.state.repeats.get(child_id)
-    metric = steps.state.told[child_id].metric
-    if known is None and metric is None:
+    runs = known_runs(child_id, steps.state.told, steps.state.repeats)
+    if not runs:
         raise ValueError(f"{child_id} has no metric; it cannot be run again")
-    return known or (metric or 0.0,)
+    return runs
 
 
 def repeat_of(steps: Steps, child_id: str, repeat: Repeat) -> Pending:

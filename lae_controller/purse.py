@@ -100,28 +100,25 @@ def spent_usd(state: RunState) -> float:
     return state.usage.cost_usd or 0.0
 
 
-def affords(settings: Settings, spent_usd: float, most_usd: float | None) -> bool:
+def affords(settings: Settings, spent: float, most: float | None) -> bool:
     """Say whether so much more may be spent.
 
     Args:
-        spent_usd: what was spent, and what is set aside.
-        most_usd: None if it is not known: that may be begun until the limit is reached.
+        spent: in USD, with what is set aside.
+        most: in USD; None if it is not known: that may be begun until the limit is reached.
     """
     limit = settings.mutator.max_cost_usd
     if limit is None:
         return True
-    return spent_usd < limit if most_usd is None else spent_usd + most_usd <= limit
+    return spent < limit if most is None else spent + most <= limit
 
 
-def affords_runs(settings: Settings, spent_usd: float, runs: int, files: Files) -> bool:
+def affords_runs(settings: Settings, spent: float, runs: int, files: Files) -> bool:
     """Say whether so many further full runs of a program can be paid for, where a model grades."""
-    if settings.mutator.max_cost_usd is None:
-        return True
-    gradings = runs * settings.scoring.shards.gate
-    return affords(settings, spent_usd, worst_gradings(settings, _bytes_of(files), gradings))
+    return _affords_gradings(settings, spent, runs * settings.scoring.shards.gate, files)
 
 
-def affords_stage(settings: Settings, spent_usd: float, stage: str, files: Files) -> bool:
+def affords_stage(settings: Settings, spent: float, stage: str, files: Files) -> bool:
     """Say whether one run of a program can be paid for, where a model grades.
 
     Args:
@@ -129,7 +126,13 @@ def affords_stage(settings: Settings, spent_usd: float, stage: str, files: Files
     """
     shards = settings.scoring.shards
     gradings = shards.rollout if stage == "smoke" else shards.gate
-    return affords(settings, spent_usd, worst_gradings(settings, _bytes_of(files), gradings))
+    return _affords_gradings(settings, spent, gradings, files)
+
+
+def _affords_gradings(settings: Settings, spent: float, gradings: int, files: Files) -> bool:
+    if settings.mutator.max_cost_usd is None:
+        return True
+    return affords(settings, spent, worst_gradings(settings, _bytes_of(files), gradings))
 
 
 def check_baseline_cost(settings: Settings, files: Files) -> None:

@@ -130,6 +130,11 @@ class Task:
     inert: tuple[str, ...] = ()
 
 
+def inert_line(path: str, line: str) -> str:
+    """Name a line of a file as ``Task.inert`` does, whatever its indentation."""
+    return f"{path}: {line.strip()}"
+
+
 @dataclass(frozen=True, slots=True)
 class Mutation:
     """What a Mutator returns: one SEARCH/REPLACE change over one or more files.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,6 +26,18 @@ class Told:
     metric: float | None
     params: int | None
     warnings: tuple[str, ...]
+
+
+def known_runs(
+    child: str, told: Mapping[str, Told], repeats: Mapping[str, tuple[float, ...]]
+) -> tuple[float, ...]:
+    """Return the metric of a told program on each seed, first seed first; empty if it has none.
+
+    Args:
+        repeats: of the programs that were run more than once.
+    """
+    metric = told[child].metric
+    return repeats.get(child, () if metric is None else (metric,))
 
 
 def row_of(record: Record, placement: Placement) -> HistoryRow:

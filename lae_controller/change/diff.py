@@ -32,9 +32,7 @@ from lae_controller.program import Files, Reason
 
 _LONGEST_NAME = 255  # bytes of one path component on common file systems
 _FOREIGN_ROOT = re.compile(r"[/~]|[A-Za-z]:")
-_MOST_SEPARATORS = (
-    40  # each is one more way to read a block; a model that goes round writes thousands
-)
+_MOST_SEPARATORS = 40  # of a block, each one more way to read it
 _NEAR = 2  # unchanged lines between two edits that go into one block
 
 

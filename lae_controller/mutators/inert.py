@@ -15,6 +15,7 @@ from fractions import Fraction
 
 from lae_controller.change.diff_match import opcodes
 from lae_controller.program import Evaluation, Files
+from lae_controller.task import inert_line
 
 _NUMBER = (
     r"""(?<![\w.])-?(?:\d[\d_]*(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?(?![\w.])"""
@@ -42,11 +43,6 @@ digits, or two of eight, mostly tell more.
 
 _MOST_KEPT = 400
 """Lines that are remembered, the latest."""
-
-
-def inert_line(path: str, line: str) -> str:
-    """Name a line of a file, whatever its indentation."""
-    return f"{path}: {line.strip()}"
 
 
 def equal_on_each_seed(mine: Evaluation, parents: Iterable[float]) -> bool:

@@ -16,11 +16,10 @@ from lae_controller.change.syntax import check_syntax
 from lae_controller.config import MutatorSettings
 from lae_controller.errors import ChildError
 from lae_controller.mutators.edits import Edit, Site, splice
-from lae_controller.mutators.inert import inert_line
 from lae_controller.mutators.operators import OPERATORS, Operator, weight
 from lae_controller.mutators.view import view_of
 from lae_controller.program import Files, Intervention, one_line
-from lae_controller.task import Mutation, Task
+from lae_controller.task import Mutation, Task, inert_line
 
 DRAWS = 60
 """Edits drawn before the Mutator gives up."""
@@ -126,7 +125,7 @@ class _Judge:
         changed = [path for path in sorted(before) if before[path] != after[path]]
         if any(outside_changed(path, before[path], after[path]) is not None for path in changed):
             return False
-        if self._inert and self._inert.issuperset(_taken_out(before, after, changed)):
+        if self._inert and self._is_in_vain(before, after, changed):
             return False
         try:
             check_protected(before, after, self._task.protected)
@@ -135,12 +134,12 @@ class _Judge:
             return False
         return True
 
-
-def _taken_out(before: Files, after: Files, paths: Iterable[str]) -> list[str]:
-    """Return the lines that an edit changes or removes."""
-    return [
-        inert_line(path, line[1:])
-        for path in paths
-        for line in changed_lines(before[path], after[path])
-        if line.startswith("-")
-    ] or [""]  # it only adds
+    def _is_in_vain(self, before: Files, after: Files, paths: Iterable[str]) -> bool:
+        """Say whether all lines that an edit changes or removes were changed in vain before."""
+        gone = {
+            inert_line(path, line[1:])
+            for path in paths
+            for line in changed_lines(before[path], after[path])
+            if line.startswith("-")
+        }
+        return bool(gone) and gone <= self._inert

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from lae_controller.change.evolve_blocks import blocks_only
 from lae_controller.change.identifiers import setting, words
 from lae_controller.change.protected import protected_lines
-from lae_controller.task import Task
+from lae_controller.task import Task, inert_line
 
 _NOT_CODE = re.compile(r"[ \t]*(?:#|//|import\b|from\b|def\b|class\b|return$|\"\"\"|$)")
 _FIXED = frozenset("seed seeds epoch epochs steps iters iterations classes version".split())
@@ -55,7 +55,7 @@ def _anchors(task: Task) -> Iterator[Anchor]:
     for path, line in lines:
         bare = line.strip()
         quotable = len(bare) <= _LONGEST and "`" not in bare and bare not in fixed
-        quotable = quotable and f"{path}: {bare}" not in inert
+        quotable = quotable and inert_line(path, line) not in inert
         if quotable and not _NOT_CODE.match(line) and count[line] == 1:
             yield Anchor(path, bare)
 

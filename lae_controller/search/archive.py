@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from lae_controller.program import Cell, Elite, Measures
-from lae_controller.search.elites import RankKey, comes_first, rank_key, same_program
+from lae_controller.search.elites import comes_first, rank_key, same_program
 
 
 class Archive:
@@ -19,7 +19,7 @@ class Archive:
         self._limit = limit
         self._cells: dict[Cell, Elite] = {}
         self._ranked: tuple[tuple[Cell, Elite], ...] | None = ()
-        self._worst: RankKey | None = None
+        self._worst: Cell | None = None
 
     def __len__(self) -> int:
         return len(self._cells)
@@ -32,7 +32,8 @@ class Archive:
         self._cells = dict(cells)
         self._changed()
         while len(self._cells) > self._limit:
-            self._drop_worst()
+            del self._cells[self._cell_of_worst()]
+            self._changed()
 
     def get(self, cell: Cell) -> Elite | None:
         """Return the elite of a cell; None if it is empty."""
@@ -54,16 +55,16 @@ class Archive:
         It does not stay either if it is the one that the limit costs its place.
         """
         holder = self._cells.get(cell)
-        if holder is not None:
-            if not elite.beats(holder):
-                return False
-        elif len(self._cells) >= self._limit and rank_key(elite) > self._last():
+        if holder is not None and not elite.beats(holder):
             return False
+        if holder is None and len(self._cells) >= self._limit:
+            worst = self._cell_of_worst()
+            if rank_key(elite) > rank_key(self._cells[worst]):
+                return False
+            del self._cells[worst]
         self._cells[cell] = elite
         self._changed()
-        if len(self._cells) > self._limit:
-            self._drop_worst()
-        return self._cells.get(cell) is elite
+        return True
 
     def revise(self, child_id: str, become: Callable[[Elite], Elite | None]) -> None:
         """Let the elites of one program become another value, or none, where they stand."""
@@ -90,17 +91,9 @@ class Archive:
     def _changed(self) -> None:
         self._ranked = self._worst = None
 
-    def _last(self) -> RankKey:
-        """Return the rank of the worst elite."""
-        if self._worst is None:
-            self._worst = rank_key(self._cells[self._cell_of_worst()])
-        return self._worst
-
     def _cell_of_worst(self) -> Cell:
-        least = min(elite.fitness for elite in self._cells.values())
-        last = [(cell, elite) for cell, elite in self._cells.items() if elite.fitness == least]
-        return max(last, key=lambda held: rank_key(held[1]))[0]
-
-    def _drop_worst(self) -> None:
-        del self._cells[self._cell_of_worst()]
-        self._changed()
+        if self._worst is None:
+            least = min(elite.fitness for elite in self._cells.values())
+            last = [(cell, elite) for cell, elite in self._cells.items() if elite.fitness == least]
+            self._worst, _ = max(last, key=lambda held: rank_key(held[1]))
+        return self._worst

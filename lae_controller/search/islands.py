@@ -99,10 +99,7 @@ class Islands:
         if rebinned:
             self._rebin()
         cell = self._grid.cell_of(elite.measures)
-        if record.reason is Reason.SUSPECT:
-            self._suspects.hold(elite, record)
-            return Placement(kept=False, cell=cell, rebinned=rebinned)
-        return Placement(self._place(record.island, cell, elite), cell, rebinned)
+        return Placement(self._settle(record, cell, elite), cell, rebinned)
 
     def replay(self, record: Record, placement: Placement) -> None:
         """Take in one child again; an older journal may not say whether it re-binned."""
@@ -125,10 +122,7 @@ class Islands:
         elite = elite_of(record, self._direction)
         if elite is None:
             raise ValueError(f"{record.child_id} has the cell {placement.cell} and no metric")
-        if suspect:
-            self._suspects.hold(elite, record)
-        else:
-            self._place(record.island, placement.cell, elite)
+        self._settle(record, placement.cell, elite)
 
     def accept(self, child_id: str) -> Placement:
         """Place a suspect on its island, under the present edges and by the usual rule."""
@@ -271,6 +265,13 @@ class Islands:
         for archive in self._islands:
             for cell, elite in archive.items():
                 self._grid.note(elite.measures, cell)
+
+    def _settle(self, record: Record, cell: Cell, elite: Elite) -> bool:
+        """Hold a suspect back, or place what is none; return whether it was kept."""
+        if record.reason is Reason.SUSPECT:
+            self._suspects.hold(elite, record)
+            return False
+        return self._place(record.island, cell, elite)
 
     def _place(self, island: int, cell: Cell, elite: Elite) -> bool:
         self._front.add(elite)

@@ -6,6 +6,7 @@ import math
 from array import array
 from bisect import bisect_left, insort
 from dataclasses import dataclass
+from operator import itemgetter
 from typing import Protocol
 
 from lae_controller.program import Cell, Measures
@@ -15,6 +16,8 @@ LOW, HIGH = 0.05, 0.95
 
 _BLOCK = 512
 """Most values that are kept in one piece: what is put into it moves half of them."""
+
+_LARGEST = itemgetter(-1)  # of a block, which is in order
 
 _ROUNDING = 1e-9
 """Relative; many times what the few sums and products here can be out."""
@@ -64,7 +67,6 @@ class RunningAxis:
 
     def __init__(self) -> None:
         self._blocks = [array("d")]
-        self._tops: list[float] = []
         self._size = 0
 
     def __len__(self) -> int:
@@ -95,15 +97,13 @@ class RunningAxis:
         """
         if not math.isfinite(value):
             raise ValueError(f"measure is {value}; expected a finite number")
-        at = min(bisect_left(self._tops, value), len(self._blocks) - 1)
+        at = bisect_left(self._blocks, value, 0, len(self._blocks) - 1, key=_LARGEST)
         block = self._blocks[at]
         insort(block, value)
         self._size += 1
-        self._tops[at : at + 1] = (block[-1],)
         if len(block) > _BLOCK:
             half = len(block) // 2
             self._blocks[at : at + 1] = (block[:half], block[half:])
-            self._tops.insert(at, block[half - 1])
 
     def edges(self) -> Edges:
         """Return the 5th and 95th percentile; minimum and maximum where those are equal."""

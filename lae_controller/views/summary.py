@@ -13,6 +13,7 @@ from lae_controller.evaluators.baseline import BASELINE_ID, Baseline, overruled
 from lae_controller.noise import Claim, Noise, mean_of
 from lae_controller.program import Cell, Elite, sort_key
 from lae_controller.state import RunState
+from lae_controller.told import known_runs
 
 RUNNERS_UP = 3
 
@@ -167,16 +168,13 @@ def _placed(island: int, cell: Cell | None, elite: Elite, state: RunState) -> Pl
 
 
 def _gain(elite: Elite, state: RunState) -> float:
-    mine, base = _runs(elite.child_id, state), _runs(BASELINE_ID, state)
+    mine, base = (
+        known_runs(child, state.told, state.repeats) or (math.nan,)
+        for child in (elite.child_id, BASELINE_ID)
+    )
     if mean_of(mine) != elite.metric:  # it was run again, which only a journal now lost could say
         return elite.metric - mean_of(base)
     return mean_of([one - other for one, other in zip(mine, base, strict=False)])
-
-
-def _runs(child: str, state: RunState) -> tuple[float, ...]:
-    """Return the metric of a program on each seed, first seed first."""
-    metric = state.told[child].metric
-    return state.repeats.get(child, (math.nan if metric is None else metric,))
 
 
 def _each_once(everywhere: list[Placed]) -> list[Placed]:
