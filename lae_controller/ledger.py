@@ -17,6 +17,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from lae_controller.errors import LedgerError
 from lae_controller.files import append, is_blank, make_folder, sync_file, sync_folder, write_atomic
 from lae_controller.remarks import Say
@@ -33,7 +35,7 @@ from lae_controller.rows import (
 
 Event = dict[str, Any]
 
-_DECODER = json.JSONDecoder()
+_DECODER = msgspec.json.Decoder()
 
 
 class Ledger:
@@ -226,13 +228,10 @@ def _event(path: Path, number: int, line: str) -> Event:
         LedgerError: if it is none.
     """
     try:
-        event: Event
-        event, end = _DECODER.raw_decode(line)
+        event: Event = _DECODER.decode(line)
         event["event"].upper()  # every event has a name
     except (ValueError, KeyError, TypeError, AttributeError):
-        event, end = {}, -1
-    if end != len(line):
-        raise LedgerError(_damaged(path, number, line, "a JSON event"))
+        raise LedgerError(_damaged(path, number, line, "a JSON event")) from None
     return event
 
 

@@ -1,7 +1,8 @@
-"""Durations, sizes and budgets as people write them."""
+"""Durations, sizes and budgets as people write them, amounts as other programs report them."""
 
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import dataclass
 
@@ -70,3 +71,15 @@ def parse_size(text: str) -> int:
 def number_text(value: float) -> str:
     """Write a budget as a person would: ``4``, not ``4.0``."""
     return str(int(value)) if float(value).is_integer() else repr(float(value))
+
+
+def reported_amount(value: object) -> float | None:
+    """Return a finite number from 0; None for anything else that a program may have reported."""
+    if not isinstance(value, (int, float)) or isinstance(value, bool):
+        return None
+    return float(value) if math.isfinite(value) and value >= 0 else None
+
+
+def reported_count(value: object) -> int:
+    """Return a whole number from 0; 0 for anything else that a program may have reported."""
+    return int(reported_amount(value) or 0)

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from lae_controller.codec import decode, encode
-from lae_controller.program import Artifacts, Direction, Evaluation, Intervention, Status
+from lae_controller.program import Artifacts, Direction, Evaluation, Intervention, Status, Usage
 from lae_controller.task import Credit, Task, Tried
 
 
@@ -59,14 +59,27 @@ def test_what_an_older_version_wrote_is_read_with_every_default() -> None:
         default = getattr(Evaluation(Status.EVALUATED), name)
         expected = replace(decode(Evaluation, whole), **{name: default})
         assert decode(Evaluation, older) == expected
-    with pytest.raises(TypeError, match="Evaluation without its field .status."):
+    with pytest.raises(ValueError, match="required field `status`"):
         decode(Evaluation, {"metric": 0.5})
 
 
-@pytest.mark.parametrize("data", [{}, {"name": "a", "colour": "blue", "inner": None}])
-def test_what_does_not_fit_is_refused(data: dict[str, Any]) -> None:
-    with pytest.raises((TypeError, ValueError)):
+@pytest.mark.parametrize(
+    ("data", "named"),
+    [
+        ({}, "`name`"),
+        ({"name": "a", "colour": "blue", "inner": None}, r"\$\.colour"),
+        ({"name": "a", "colour": "red", "inner": {"number": "x"}}, r"\$\.inner\.number"),
+        ({"name": "a", "colour": "red", "inner": {"number": 1, "pair": [1]}}, r"\.inner\.pair"),
+        ([1], "object"),
+    ],
+)
+def test_what_does_not_fit_is_refused_by_the_name_of_its_field(data: Any, named: str) -> None:
+    with pytest.raises(ValueError, match=named):
         decode(Outer, data)
+
+
+def test_a_whole_number_may_have_been_written_with_a_point() -> None:
+    assert decode(Usage, {"input_tokens": 12.0}) == Usage(input_tokens=12)
 
 
 def test_a_task_travels_whole() -> None:

@@ -15,6 +15,7 @@ from lae_controller.evaluators import Interrupted
 from lae_controller.files import make_folder, write_atomic
 from lae_controller.prices import DEFAULT_MODEL, cost_of, price_of
 from lae_controller.program import Usage
+from lae_controller.quantities import reported_count
 from lae_controller.sandbox.command import interpreter
 from lae_controller.sandbox.launch import Command, Lifelines, run, wait_for_warden
 
@@ -141,10 +142,10 @@ class AnthropicGrader:
         usage = Usage(
             message.model or asked,
             1,
-            used.input_tokens,
-            used.cache_read_input_tokens or 0,
-            used.cache_creation_input_tokens or 0,
-            used.output_tokens,
+            reported_count(used.input_tokens),
+            reported_count(used.cache_read_input_tokens),
+            reported_count(used.cache_creation_input_tokens),
+            reported_count(used.output_tokens),
             seconds=time.monotonic() - began,
         )
         priced = usage.model if price_of(usage.model) else asked

@@ -7,13 +7,13 @@ from an agent that had nothing to propose, and to know what was spent.
 from __future__ import annotations
 
 import json
-import math
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 from lae_controller.program import Usage
+from lae_controller.quantities import reported_amount, reported_count
 
 _ACCOUNT = re.compile(
     r"not logged in|please (?:run|log ?in)|/login|log ?in again|sign in|failed to authenticate"
@@ -100,7 +100,7 @@ def _claude_usage(result: dict[str, Any]) -> Usage:
         cache_read_tokens=_count(usage, "cache_read_input_tokens"),
         cache_write_tokens=_count(usage, "cache_creation_input_tokens"),
         output_tokens=_count(usage, "output_tokens"),
-        cost_usd=_number(result.get("total_cost_usd")),
+        cost_usd=reported_amount(result.get("total_cost_usd")),
         seconds=_count(result, "duration_ms") / 1000,
     )
 
@@ -205,7 +205,7 @@ def _opencode_usage(part: dict[str, Any]) -> Usage:
         cache_read_tokens=_count(cache, "read"),
         cache_write_tokens=_count(cache, "write"),
         output_tokens=_count(tokens, "output") + _count(tokens, "reasoning"),
-        cost_usd=_number(part.get("cost")),
+        cost_usd=reported_amount(part.get("cost")),
     )
 
 
@@ -233,11 +233,4 @@ def _text(value: object) -> str:
 
 
 def _count(values: dict[str, Any], name: str) -> int:
-    return int(_number(values.get(name)) or 0)
-
-
-def _number(value: object) -> float | None:
-    """Return a finite number from 0; None for anything else that may stand there."""
-    if not isinstance(value, (int, float)) or isinstance(value, bool):
-        return None
-    return float(value) if math.isfinite(value) and value >= 0 else None
+    return reported_count(values.get(name))

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from lae_controller.prices import cost_of, price_of
 from lae_controller.program import Usage
+from lae_controller.quantities import reported_count
 
 if TYPE_CHECKING:
     from anthropic.types import (
@@ -77,10 +78,10 @@ class Arriving:
 
     def _count(self, usage: ApiUsage | MessageDeltaUsage) -> None:
         """Take over the totals so far; later ones replace earlier ones, missing ones do not."""
-        self._input = usage.input_tokens or self._input
-        self._cache_read = usage.cache_read_input_tokens or self._cache_read
-        self._cache_write = usage.cache_creation_input_tokens or self._cache_write
-        self._output = usage.output_tokens or self._output
+        self._input = reported_count(usage.input_tokens) or self._input
+        self._cache_read = reported_count(usage.cache_read_input_tokens) or self._cache_read
+        self._cache_write = reported_count(usage.cache_creation_input_tokens) or self._cache_write
+        self._output = reported_count(usage.output_tokens) or self._output
 
     def answer(self) -> Answer | None:
         """Return the reply; None if the stream ended before it did."""

@@ -188,6 +188,14 @@ def test_an_empty_reply_says_what_it_cost(rig: Rig, stop: str) -> None:
     assert trial.asked == 1
 
 
+@pytest.mark.parametrize(("reported", "counted"), [(13.0, 13), (-5, 1), (True, 1), ([13], 1)])
+def test_a_server_may_report_its_tokens_oddly(rig: Rig, reported: Any, counted: int) -> None:
+    usage = rig.propose(reply(DIFF, output_tokens=reported)).outcome.usage
+    assert usage is not None
+    assert usage.output_tokens == counted
+    assert isinstance(usage.output_tokens, int)
+
+
 @pytest.mark.parametrize(
     "text",
     [
