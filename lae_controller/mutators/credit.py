@@ -17,9 +17,8 @@ class Credits:
 
     def __init__(self, half_life: float = HALF_LIFE) -> None:
         self._decay = 0.5 ** (1.0 / half_life)
-        self._tried: dict[str, float] = {}
-        self._paid: dict[str, float] = {}
-        self._broken: dict[str, float] = {}
+        self._told = 0
+        self._known: dict[str, tuple[int, float, float, float]] = {}  # as of how many told, counts
 
     def tell(self, name: str, kept: bool, broken: bool = False) -> None:
         """Count one child of an operator or a kind; all earlier ones lose a little weight.
@@ -29,16 +28,16 @@ class Credits:
         """
         if name in ("", "-"):
             return
-        for counts in (self._tried, self._paid, self._broken):
-            for each in counts:
-                counts[each] *= self._decay
-        self._tried[name] = self._tried.get(name, 0.0) + 1.0
-        self._paid[name] = self._paid.get(name, 0.0) + float(kept)
-        self._broken[name] = self._broken.get(name, 0.0) + float(broken)
+        self._told += 1
+        tried, paid, failed = self._now(name)
+        self._known[name] = (self._told, tried + 1.0, paid + kept, failed + broken)
 
     def as_mapping(self) -> dict[str, Credit]:
         """Return the credit of every name told so far."""
-        return {
-            name: Credit(self._tried[name], self._paid[name], self._broken[name])
-            for name in sorted(self._tried)
-        }
+        return {name: Credit(*self._now(name)) for name in sorted(self._known)}
+
+    def _now(self, name: str) -> tuple[float, float, float]:
+        """Return what is left of a name's counts."""
+        since, tried, paid, failed = self._known.get(name, (self._told, 0.0, 0.0, 0.0))
+        left = self._decay ** (self._told - since)
+        return tried * left, paid * left, failed * left
