@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 
 from lae_controller.config import MutatorSettings
 from lae_controller.mutators import MENDING
+from lae_controller.overlap import Overlap
 from lae_controller.results import Result
+from lae_controller.task import ReplyTimes
 
 _LEAST, _MOST = 1, 8
 _UNKNOWN = 2.0  # more proposals a slot at most, before the first has come in
@@ -38,10 +41,18 @@ class Ahead:
         self._evaluation = evaluation_s or None
         self._yield = 1.0
         self._queueing = Queueing()
+        self._overlap = Overlap()
         self._came_in = 0
         self._bearable = float(1 << 30)
 
-    def proposed(self, crowd: int, seconds: float, *, usable: bool = True) -> None:
+    def proposed(
+        self,
+        crowd: int,
+        seconds: float,
+        *,
+        usable: bool = True,
+        replies: Iterable[ReplyTimes] = (),
+    ) -> None:
         """Take in one proposal: how many were under way with it, and how long it took.
 
         One that came near its time limit was one of too many: half as many are borne from then on,
@@ -57,6 +68,7 @@ class Ahead:
             return
         self._bearable += 1.0 / self._bearable
         self._queueing.note(crowd, seconds)
+        self._overlap.note(replies)
 
     def note(self, result: Result) -> None:
         """Take in one finished child."""
@@ -91,7 +103,10 @@ class Ahead:
             return self.most(slots)
         grown = int(slots * (0.5 + _UNKNOWN)) + self._came_in
         quick = self._proposal is not None and self._proposal <= (self._evaluation or 0.0)
-        queue = max(self._queueing.useful(), slots if quick else 1)
+        queue = self._queueing.useful()
+        if (overlap := self._overlap.useful()) is not None:
+            queue = min(queue, overlap)
+        queue = max(queue, slots if quick else 1)
         return min(self.most(slots), queue, int(self._bearable), grown)
 
     def most(self, slots: int) -> int:

@@ -22,7 +22,7 @@ from lae_controller.purse import Purse
 from lae_controller.results import Result
 from lae_controller.state import Asked
 from lae_controller.steps import PROPOSED_NOTHING, Steps
-from lae_controller.task import Failure, Mutation, MutatorFailure
+from lae_controller.task import Failure, Mutation, MutatorFailure, ReplyTimes
 
 SERVICE_TRIES = 5
 """How often in a row a proposal may fail for the sake of its service before the run stops."""
@@ -56,12 +56,16 @@ class Call:
 
     Attributes:
         crowd: how many were under way when it began, itself included.
+        seconds: what it took; where its replies are known, without the pauses between them in
+            which a service was unwell.
         usable: whether it is a program that can be run.
+        replies: those of a model, as far as the backend sees them come.
     """
 
     crowd: int
     seconds: float
     usable: bool
+    replies: tuple[ReplyTimes, ...] = ()
 
 
 class Pipeline:
@@ -243,8 +247,10 @@ class Pipeline:
                 del self._proposing[child]
                 self._began.discard(child)
                 crowd, began = self._crowds.pop(child)
-                usable = self._proposed(attempt, future.result())
-                self._calls.append(Call(crowd, now - began, usable))
+                proposal = future.result()
+                usable = self._proposed(attempt, proposal)
+                seconds = sum(it.ended - it.sent for it in proposal.replies) or now - began
+                self._calls.append(Call(crowd, seconds, usable, proposal.replies))
             elif self._in_order:
                 return
 

@@ -136,6 +136,18 @@ def inert_line(path: str, line: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
+class ReplyTimes:
+    """When a reply of a model was asked for, began to come in and was whole.
+
+    All in seconds of the machine's monotonic clock, which its processes share.
+    """
+
+    sent: float
+    began: float
+    ended: float
+
+
+@dataclass(frozen=True, slots=True)
 class Mutation:
     """What a Mutator returns: one SEARCH/REPLACE change over one or more files.
 
@@ -147,6 +159,7 @@ class Mutation:
         usage: None where no model was asked.
         promise: how promising the proposer finds it, from 1 to 10; None if it did not say.
         repaired: what had to be forgiven to read the answer, in words.
+        replies: those that came in whole, as far as the backend sees them come.
     """
 
     change: str
@@ -157,6 +170,7 @@ class Mutation:
     usage: Usage | None = None
     promise: float | None = None
     repaired: tuple[str, ...] = ()
+    replies: tuple[ReplyTimes, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,6 +183,7 @@ class MutatorFailure:
         reply: what the model answered, if it did.
         fatal: whether no further proposal can succeed either, such as with a bad key.
         unaccounted: whether its process was killed, so that nobody knows what it spent.
+        replies: as of a ``Mutation``.
     """
 
     reason: Reason
@@ -177,3 +192,4 @@ class MutatorFailure:
     usage: Usage | None = None
     fatal: bool = False
     unaccounted: bool = False
+    replies: tuple[ReplyTimes, ...] = ()

@@ -68,13 +68,10 @@ class AnthropicMutator:
             try:
                 reply = talk.propose()
             except ChildError as error:
-                return MutatorFailure(error.reason, error.detail, talk.text, service.usage)
+                return _failure(error.reason, error.detail, talk, service)
             except OutOfTime:
-                reason, detail = (
-                    Reason.ENVIRONMENT,
-                    f"no answer within {self._settings.timeout:g} s",
-                )
-                return MutatorFailure(reason, detail, talk.text, service.usage)
+                late = f"no answer within {self._settings.timeout:g} s"
+                return _failure(Reason.ENVIRONMENT, late, talk, service)
             return Mutation(
                 reply.change,
                 reply.summary,
@@ -84,6 +81,7 @@ class AnthropicMutator:
                 usage=service.usage,
                 promise=reply.promise,
                 repaired=reply.repaired,
+                replies=service.replies,
             )
 
     def _service(self, rng: random.Random) -> Service:
@@ -94,6 +92,10 @@ class AnthropicMutator:
                 f"the package {error.name} is missing; `pip install anthropic` cures it"
             ) from None
         return Service(self._settings, self._environ, self._deadline, rng, self._patience)
+
+
+def _failure(reason: Reason, detail: str, talk: _Talk, service: Service) -> MutatorFailure:
+    return MutatorFailure(reason, detail, talk.text, service.usage, replies=service.replies)
 
 
 def _check(task: Task, change: str) -> None:

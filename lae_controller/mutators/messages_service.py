@@ -44,6 +44,7 @@ from lae_controller.mutators.messages_request import Extras, fields
 from lae_controller.prices import DEFAULT_MODEL, worst_call
 from lae_controller.program import Reason, Usage
 from lae_controller.prompts import Turn
+from lae_controller.task import ReplyTimes
 
 _CONNECT_S = 10.0
 _PLACEHOLDER = "none"  # local servers want no key, the SDK wants one
@@ -54,6 +55,7 @@ class Service:
 
     Attributes:
         spendable_usd: what the process may spend; None for no limit.
+        replies: when each came that was whole.
     """
 
     def __init__(
@@ -81,6 +83,7 @@ class Service:
         self._began = time.monotonic()
         self._used: Usage | None = None
         self.spendable_usd: float | None = None
+        self.replies: tuple[ReplyTimes, ...] = ()
 
     def close(self) -> None:
         """Close the connections."""
@@ -135,18 +138,24 @@ class Service:
         arriving = Arriving(self._model)
         left = self._deadline.left
         timeout = httpx2.Timeout(left, connect=min(left, _CONNECT_S))
+        sent = time.monotonic()
+        began = None
         try:
             with self._client.messages.create(
                 model=self._model, stream=True, timeout=timeout, **request
             ) as stream:
                 for event in stream:
+                    began = began or time.monotonic()
                     arriving.take(event)
                     self._check_time()
         finally:
             if arriving.begun:
                 used = arriving.usage()
                 self._used = used if self._used is None else self._used + used
-        return arriving.answer()
+        answer = arriving.answer()
+        if answer is not None and began is not None:
+            self.replies += (ReplyTimes(sent, began, time.monotonic()),)
+        return answer
 
     def _check_time(self) -> None:
         if not self._deadline.left:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -186,6 +187,16 @@ def test_an_empty_reply_says_what_it_cost(rig: Rig, stop: str) -> None:
     assert trial.failure.reason is Reason.MUTATOR_ERROR
     assert "answered nothing, though it used 13 tokens" in trial.failure.detail
     assert trial.asked == 1
+
+
+def test_only_whole_replies_are_timed_and_no_pause_between_them(rig: Rig) -> None:
+    before = time.monotonic()
+    trial = rig.propose(broken("x" * 300, "overloaded_error"), reply(DIFF))
+    (times,) = trial.outcome.replies
+    assert trial.asked == 2
+    assert before < times.sent <= times.began <= times.ended < time.monotonic()
+    failure = rig.propose(reply("LR", "max_tokens"), reply("Nothing comes to mind.")).failure
+    assert len(failure.replies) == 2
 
 
 @pytest.mark.parametrize(("reported", "counted"), [(13.0, 13), (-5, 1), (True, 1), ([13], 1)])
