@@ -300,11 +300,17 @@ class Pipeline:
         reason = evaluation.reason
         if reason not in MENDABLE or len(attempt.failures) >= self._mends:
             return False
-        if self.purse.is_empty or (self._weighs and not self._steps.state.mending.pays):
+        if self.purse.is_empty or (self._weighs and not self._mending_pays(attempt)):
             return False
         failure = Failure(reply, reason, evaluation.detail)
         self._propose(replace(attempt, failures=(*attempt.failures, failure)))
         return True
+
+    def _mending_pays(self, attempt: Try) -> bool:
+        others = (
+            len(other.failures) - 1 for other, _ in self._proposing.values() if other.failures
+        )
+        return self._steps.state.mending.pays(failed=len(attempt.failures) + sum(others))
 
     # -- evaluate ----------------------------------------------------------------------------
 

@@ -99,3 +99,14 @@ def test_a_second_call_for_one_reply_is_no_failure_that_went_back(tmp_path: Path
     steps.state.mending = Mending()
     carry_out(steps, ["g1-i0-a0"])
     assert [mutation.usage for mutation in steps.finished] == [Usage("m", calls=6, mends=2)]
+
+
+def test_failures_that_went_back_in_vain_count_before_their_child_is_told(tmp_path: Path) -> None:
+    children = [f"g1-i0-a{number}" for number in range(8)]
+    steps = Steps(tmp_path, dict.fromkeys(children, 0.0))
+    steps.usage = Usage("m", calls=1)
+    steps.settings.mutator = MutatorSettings(backend="anthropic", repair_attempts=2)
+    steps.state.mending = Mending()  # nobody tells it anything
+    carry_out(steps, children)
+    mends = [mutation.usage.mends for mutation in steps.finished if mutation.usage]
+    assert 0 < sum(mends) < 2 * len(children) == 2 * len(mends)

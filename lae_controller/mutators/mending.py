@@ -34,9 +34,12 @@ class Mending:
         self._mends = self._decay * self._mends + mends
         self._mended = self._decay * self._mended + mended
 
-    @property
-    def pays(self) -> bool:
-        """Whether an answer to a failure is usable at least a third as often as a first one."""
+    def pays(self, failed: int = 0) -> bool:
+        """Return whether an answer to a failure is usable at least a third as often as a first one.
+
+        Args:
+            failed: answers to failures that were none, of children that have not been told.
+        """
         first = (_AT_ONCE + self._at_once) / (_CHILDREN + self._children)
-        mend = (_MENDED + self._mended) / (_MENDS + self._mends)
+        mend = (_MENDED + self._mended) / (_MENDS + self._mends + failed)
         return _WORTH * mend >= first
