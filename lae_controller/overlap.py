@@ -8,9 +8,10 @@ from statistics import median
 
 from lae_controller.task import ReplyTimes
 
-_KEPT, _WAITS = 64, 16  # replies, the latest
+_KEPT, _WAITS = 64, 24  # replies, the latest
 _ENOUGH = 4  # replies before anything is said
 _AT_WORK = 0.4  # of a wait; the rest is what a server reads of a prompt before its first word
+_UNLIKELY = 5.0
 _TAIL = 0.1  # of a reply: how late its end may be noticed
 
 _Span = tuple[float, float]
@@ -28,6 +29,7 @@ class Overlap:
         self._latest: deque[_Span] = deque(maxlen=_KEPT)
         self._shares: deque[float] = deque(maxlen=_WAITS)
         self._most = 0
+        self._queues = False
 
     def note(self, replies: Iterable[ReplyTimes]) -> None:
         """Take in replies that have come in whole, the earliest first."""
@@ -37,16 +39,27 @@ class Overlap:
             self._shares.append(_share(_together(written), it.sent, it.began))
             most = max(sum(begin <= at < end for begin, end in written) for at, _ in written)
             self._most = max(self._most, most)
+            self._queues |= self._is_full()
 
     def useful(self) -> int | None:
         """Return how many replies may be asked for at a time: for each that is written, one waits.
 
-        None if that cannot be told.
+        None if that cannot be told. A server that can write more than was seen is found out, as
+        twice as many are asked for.
+        """
+        return 2 * self._most if self._queues else None
+
+    def _is_full(self) -> bool:
+        """Return whether the server wrote as many as it can, while others waited.
+
+        It was at work in the usual wait: the median, as one that hung once was not idle all along.
+        Or it never began to write beside another reply where that was to be expected n times: e^-n
+        is how likely that is of one that answers everybody.
         """
         if len(self._shares) < _ENOUGH:
-            return None
-        # The median: a server that hung once, or was shut down, was not idle all along.
-        return 2 * self._most if median(self._shares) >= _AT_WORK else None
+            return False
+        by_chance = sum(self._shares)
+        return median(self._shares) >= _AT_WORK or (self._most == 1 and by_chance >= _UNLIKELY)
 
 
 def _together(spans: Iterable[_Span]) -> list[_Span]:

@@ -39,6 +39,11 @@ def test_a_server_with_few_slots_is_known_by_them(slots: int, seed: int) -> None
     assert overlap.useful() == 2 * slots
 
 
+@pytest.mark.parametrize("seed", range(5))
+def test_one_that_mostly_reads_is_known_too(seed: int) -> None:
+    assert served(32, 6, 1, first=7.0, written=3.0, seed=seed).useful() == 2
+
+
 def test_one_after_the_other_is_known_at_the_fourth_reply() -> None:
     assert served(3, 5, 1, first=2.0, written=8.0).useful() is None
     assert served(4, 5, 1, first=2.0, written=8.0).useful() == 2
@@ -50,6 +55,7 @@ def test_one_after_the_other_is_known_at_the_fourth_reply() -> None:
     [
         (1.0, 10.0),
         (20.0, 3.0),  # it thinks, and shows nothing of it
+        (15.0, 0.7),
         (10.0, 0.0),  # something between holds the whole reply back
     ],
 )
