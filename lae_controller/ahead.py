@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Sequence
 
 from lae_controller.config import MutatorSettings
 from lae_controller.mutators import MENDING
@@ -51,7 +51,7 @@ class Ahead:
         seconds: float,
         *,
         usable: bool = True,
-        replies: Iterable[ReplyTimes] = (),
+        replies: Sequence[ReplyTimes] = (),
     ) -> None:
         """Take in one proposal: how many were under way with it, and how long it took.
 
@@ -67,7 +67,8 @@ class Ahead:
             self._bearable = max(1.0, min(self._bearable, crowd) / 2)
             return
         self._bearable += 1.0 / self._bearable
-        self._queueing.note(crowd, seconds)
+        # A pause in which a service was unwell is no queue.
+        self._queueing.note(crowd, sum(it.ended - it.sent for it in replies) or seconds)
         self._overlap.note(replies)
 
     def note(self, result: Result) -> None:

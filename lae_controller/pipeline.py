@@ -56,8 +56,6 @@ class Call:
 
     Attributes:
         crowd: how many were under way when it began, itself included.
-        seconds: what it took; where its replies are known, without the pauses between them in
-            which a service was unwell.
         usable: whether it is a program that can be run.
         replies: those of a model, as far as the backend sees them come.
     """
@@ -249,8 +247,7 @@ class Pipeline:
                 crowd, began = self._crowds.pop(child)
                 proposal = future.result()
                 usable = self._proposed(attempt, proposal)
-                seconds = sum(it.ended - it.sent for it in proposal.replies) or now - began
-                self._calls.append(Call(crowd, seconds, usable, proposal.replies))
+                self._calls.append(Call(crowd, now - began, usable, proposal.replies))
             elif self._in_order:
                 return
 

@@ -77,7 +77,11 @@ def reported_amount(value: object) -> float | None:
     """Return a finite number from 0; None for anything else that a program may have reported."""
     if not isinstance(value, (int, float)) or isinstance(value, bool):
         return None
-    return float(value) if math.isfinite(value) and value >= 0 else None
+    try:
+        amount = float(value)
+    except OverflowError:  # a whole number of hundreds of digits
+        return None
+    return amount if math.isfinite(amount) and amount >= 0 else None
 
 
 def reported_count(value: object) -> int:

@@ -9,6 +9,7 @@ from lae_controller.ahead import Ahead, Queueing
 from lae_controller.config import MutatorSettings
 from lae_controller.program import Evaluation, Intervention, Status, child_id
 from lae_controller.results import Result
+from lae_controller.task import ReplyTimes
 
 MANY = 1 << 30
 
@@ -147,6 +148,17 @@ def test_proposals_that_come_to_nothing_are_made_up_for() -> None:
     for _ in range(200):
         ahead.proposed(4, 20.0, usable=False)
     assert ahead.wanted(4) == 4 + 16  # a model that says nothing usable is not asked without end
+
+
+def test_a_pause_of_the_service_is_no_queue_but_makes_a_proposal_take_as_long() -> None:
+    ahead = Ahead(MutatorSettings(backend="anthropic", timeout=300.0), evaluation_s=10.0)
+    for n in [1, 2, 3, 4, 5, 6, 7, 8] * 4:  # the more under way, the longer the pause
+        ahead.proposed(n, 20.0 * n, replies=[ReplyTimes(0.0, 1.0, 10.0)])
+    assert ahead.useful(4) == ahead.most(4)
+    assert ahead.wanted(4) > 4 + 4 * 5
+    for _ in range(8):  # one reply that was cut off, then none in time
+        ahead.proposed(20, 295.0, usable=False, replies=[ReplyTimes(0.0, 1.0, 10.0)])
+    assert ahead.useful(4) <= 4
 
 
 def test_proposals_that_run_into_their_time_limit_are_too_many() -> None:

@@ -140,7 +140,7 @@ class AnthropicGrader:
         text = "".join(block.text for block in message.content if block.type == "text")
         asked, used = judge.model or DEFAULT_MODEL, message.usage
         usage = Usage(
-            message.model or asked,
+            str(message.model or asked),
             1,
             reported_count(used.input_tokens),
             reported_count(used.cache_read_input_tokens),

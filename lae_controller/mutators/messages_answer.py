@@ -55,7 +55,7 @@ class Arriving:
         """Add one event; kinds that are not known are passed over."""
         if event.type == "message_start":
             self.begun = True
-            self._model = event.message.model or self._asked
+            self._model = str(event.message.model or self._asked)
             self._count(event.message.usage)
         elif event.type == "content_block_start" and event.content_block.type == "text":
             self._text.append(event.content_block.text)

@@ -199,7 +199,9 @@ def test_only_whole_replies_are_timed_and_no_pause_between_them(rig: Rig) -> Non
     assert len(failure.replies) == 2
 
 
-@pytest.mark.parametrize(("reported", "counted"), [(13.0, 13), (-5, 1), (True, 1), ([13], 1)])
+@pytest.mark.parametrize(
+    ("reported", "counted"), [(13.0, 13), (-5, 1), (True, 1), ([13], 1), (10**400, 1)]
+)
 def test_a_server_may_report_its_tokens_oddly(rig: Rig, reported: Any, counted: int) -> None:
     usage = rig.propose(reply(DIFF, output_tokens=reported)).outcome.usage
     assert usage is not None
