@@ -19,10 +19,17 @@ def rank_key(elite: Elite) -> RankKey:
 
 
 def comes_first(elite: Elite, other: Elite) -> bool:
-    """Say whether an elite is better, or as good and the earlier of the two."""
-    if elite.beats(other):
-        return True
-    return not other.beats(elite) and sort_key(elite.child_id) < sort_key(other.child_id)
+    """Say whether an elite is better; of two as good the one run on more seeds, then the earlier.
+
+    On one seed many are as good as another by chance, and the best of three as one of its parents.
+    """
+    if elite.beats(other) or other.beats(elite):
+        return elite.beats(other)
+    return _standing(elite) < _standing(other)
+
+
+def _standing(elite: Elite) -> tuple[int, tuple[int, int, int]]:
+    return -len(elite.runs), sort_key(elite.child_id)
 
 
 def usable_metric(record: Record) -> float | None:

@@ -282,6 +282,24 @@ def test_of_equally_good_programs_the_earlier_is_the_best() -> None:
     assert best.child_id == "g3-i2-a0"
 
 
+def test_one_run_that_was_as_good_displaces_no_program_that_was_run_more_often() -> None:
+    search = islands()
+    runs = {
+        "g40-i2-a0": (0.93, 0.93, 0.9275),
+        "g43-i0-a0": (0.93,),
+        "g45-i1-a0": (0.93, 0.94, 0.93),
+        "g46-i2-a0": (0.925,),
+    }
+    for place, (name, repeats) in enumerate(runs.items()):
+        record = told(name, sum(repeats) / len(repeats), diversity=place / 4)
+        search.tell(replace(record, repeats=repeats))
+    for repeats in ((0.925, 0.9325), (0.925, 0.9325, 0.9225)):
+        search.revise("g46-i2-a0", sum(repeats) / len(repeats), repeats)
+        best = search.global_best()
+        assert best is not None
+        assert best.child_id == "g45-i1-a0"
+
+
 def test_the_baseline_is_counted_once_on_the_axes() -> None:
     search = islands(count=3, bins=10)
     # One baseline and one child: the edges are 0.05 and 0.95 of the way between the two.
