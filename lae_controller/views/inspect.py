@@ -82,7 +82,7 @@ def _size(view: Core) -> int:
 
 
 def best(view: Core, top: int) -> list[dict[str, Any]]:
-    """Return the ``top`` best programs, best first."""
+    """Return the best program of the run and those of the next best metrics, ``top`` in all."""
     summary = summarise(view.settings, view.prepared.baseline, view.state)
     return [
         {

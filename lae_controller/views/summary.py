@@ -42,7 +42,7 @@ class Summary:
 
     Attributes:
         best: the best program ever placed; None before generation 0.
-        placed: the elites of all islands, best first, each program once.
+        placed: the elites of all islands, each program once: the best of the run, then by metric.
         front: (elite, summary) of the Pareto front; empty while there is one metric.
         runners_up: diverse programs other than the best, see ``runners_up``.
         coverage: (cells held, cells in all) of each island.
@@ -94,6 +94,8 @@ def summarise(settings: Settings, baseline: Baseline, state: RunState) -> Summar
     placed = _each_once(everywhere)
     found = state.search.global_best()
     best = next((p for p in placed if found and p.elite.child_id == found.child_id), None)
+    if best is not None:  # one run that gave as much as a mean over more seeds is no better
+        placed = [best, *(p for p in placed if p is not best)]
     cells = _places(settings)
     islands = range(settings.evolution.num_islands)
     plan = baseline.plan(settings)

@@ -43,6 +43,14 @@ def test_a_gain_is_that_on_the_seeds_that_both_were_run_on(tmp_path: Path) -> No
     assert found["g1-i1-a1"] == pytest.approx(-2.5)
 
 
+def test_the_best_stands_first_though_the_only_run_of_another_looks_better(tmp_path: Path) -> None:
+    found = summary(tmp_path, (3.0, 5.0), (3.0,))  # as good on the seed that both know
+    assert found.best is not None
+    first, second, *_ = found.placed
+    assert first == found.best
+    assert (first.elite.child_id, second.elite.child_id) == ("g1-i0-a0", "g1-i1-a1")
+
+
 def test_the_baseline_s_own_first_run_is_no_gain(tmp_path: Path) -> None:
     found = summary(tmp_path, (5.0,))  # its mean is 6: less is better
     assert gains(found)["g1-i0-a0"] == 0.0
