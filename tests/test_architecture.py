@@ -67,6 +67,7 @@ LAYERS = {
     "leases": 3,
     "pipeline": 3,
     "ahead": 3,
+    "overlap": 3,
     "loop": 3,
     "views": 4,
     "trackers": 4,
