@@ -184,8 +184,9 @@ class Controller:
                 recent.append(result.evaluation)
                 confirm.add(asked, result)
             for call in pipeline.calls():
-                crowd, seconds, usable = call.crowd, call.seconds, call.usable
-                self._ahead.proposed(crowd, seconds, usable=usable, replies=call.replies)
+                self._ahead.proposed(
+                    call.crowd, call.seconds, usable=call.usable, replies=call.replies
+                )
             while (due := confirm.due()) is not None:
                 self._tell_one(pipeline, *due, recent)
             self._repeat(confirm, pipeline)

@@ -21,10 +21,12 @@ def rank_key(elite: Elite) -> RankKey:
 def comes_first(elite: Elite, other: Elite) -> bool:
     """Say whether an elite is better; of two as good the one run on more seeds, then the earlier.
 
-    On one seed many are as good as another by chance, and the best of three as one of its parents.
+    What was run once is as good as a better program by chance, on the one seed that both know.
     """
-    if elite.beats(other) or other.beats(elite):
-        return elite.beats(other)
+    if elite.beats(other):
+        return True
+    if other.beats(elite):
+        return False
     return _standing(elite) < _standing(other)
 
 
